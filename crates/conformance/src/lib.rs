@@ -1,0 +1,1 @@
+//! The oracle: laws, exact reference models and traces that every rule and store must pass.

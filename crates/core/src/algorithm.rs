@@ -1,0 +1,292 @@
+//! What a rule is, and the list of rules.
+//!
+//! A rule is a pure function over a few integers: `(state, now, cost) -> (verdict, next state)`. It
+//! reads no clock and holds no lock; a store applies it atomically. State holds *debt*: a key never
+//! seen and a key fully recovered are the same state, zero, so forgetting can only mean "back to
+//! zero", and [`Answer::reset_after`](crate::Answer::reset_after) says from when that is safe.
+//!
+//! Inside a rule time is counted in the *ticks* of its limit (1 µs, 1 ms or 1 s, see
+//! [`Resolution`]), and everything stays below 2^53, which is proved once, when a limit is built.
+
+mod fixed_window;
+mod leaky_bucket;
+mod sliding_log;
+mod sliding_window;
+mod token_bucket;
+
+use core::fmt;
+
+use crate::clock::Span;
+
+pub use fixed_window::FixedWindow;
+pub(crate) use fixed_window::Start;
+pub use leaky_bucket::Patience;
+pub use sliding_log::{Log, SlidingLog};
+pub use sliding_window::SlidingWindow;
+pub use token_bucket::Bucket;
+
+/// How a limit counts, as a person chooses it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// Refills evenly up to its burst. GCRA and the leaky bucket as a meter are the same.
+    #[default]
+    TokenBucket,
+    /// A queue that lets its charges go evenly spaced: it answers "allowed after a wait".
+    LeakyBucket(Queue),
+    /// Counts from window to window.
+    FixedWindow(Anchor),
+    /// Two windows, the older one weighed by how much of it is still in sight.
+    SlidingWindow,
+    /// Every charge with its time: exact, and the one rule whose state grows.
+    SlidingLog,
+}
+
+impl Algorithm {
+    /// The name in files, metrics and keys.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Algorithm::TokenBucket => "token-bucket",
+            Algorithm::LeakyBucket(_) => "leaky-bucket",
+            Algorithm::FixedWindow(_) => "fixed-window",
+            Algorithm::SlidingWindow => "sliding-window",
+            Algorithm::SlidingLog => "sliding-log",
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How long the queue of a leaky bucket may grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Queue {
+    /// At most this many wait beyond the burst; 0 lets nothing wait.
+    Length(u64),
+    /// Nothing waits longer than this.
+    MaxWait(Span),
+}
+
+/// Where the windows of a fixed window begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Anchor {
+    /// At multiples of the period since the epoch, shifted by a fixed hash of limit and key, so that
+    /// the clients of a service do not all return in one instant.
+    #[default]
+    Spread,
+    /// At multiples of the period since the epoch, for every key alike.
+    Clock,
+    /// At the first charge.
+    FirstHit,
+}
+
+/// The tick a limit counts in.
+///
+/// It follows from the period (up to a minute: 1 µs; up to a day: 1 ms; longer: 1 s) unless given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Resolution {
+    /// 1 µs.
+    Micros,
+    /// 1 ms.
+    Millis,
+    /// 1 s.
+    Seconds,
+}
+
+impl Resolution {
+    /// From the finest to the coarsest.
+    pub const ALL: [Resolution; 3] = [Resolution::Micros, Resolution::Millis, Resolution::Seconds];
+
+    /// The tick that follows from a period.
+    #[must_use]
+    pub const fn of(period: Span) -> Resolution {
+        match period.as_micros() {
+            0..=60_000_000 => Resolution::Micros,
+            60_000_001..=86_400_000_000 => Resolution::Millis,
+            _ => Resolution::Seconds,
+        }
+    }
+
+    /// Microseconds per tick.
+    #[inline]
+    #[must_use]
+    pub const fn micros(self) -> u64 {
+        match self {
+            Resolution::Micros => 1,
+            Resolution::Millis => 1_000,
+            Resolution::Seconds => 1_000_000,
+        }
+    }
+
+    /// Whole ticks in `micros`, rounded down.
+    #[inline]
+    pub(crate) const fn floor(self, micros: u64) -> u64 {
+        // One arm per tick, so that each division is by a constant.
+        match self {
+            Resolution::Micros => micros,
+            Resolution::Millis => micros / 1_000,
+            Resolution::Seconds => micros / 1_000_000,
+        }
+    }
+}
+
+impl fmt::Display for Resolution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Resolution::Micros => "1us",
+            Resolution::Millis => "1ms",
+            Resolution::Seconds => "1s",
+        })
+    }
+}
+
+/// What a rule keeps of one key: two integers, zero when it owes nothing.
+///
+/// Their meaning is the rule's; each rule's page says it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct State(pub u64, pub u64);
+
+impl State {
+    /// A key never seen, or fully recovered.
+    pub const FRESH: State = State(0, 0);
+}
+
+/// The instant and the key's phase, in ticks, as a rule sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Ticks since the epoch, rounded down.
+    pub now: u64,
+    /// How far this key's windows are shifted, below the period.
+    pub phase: u64,
+}
+
+/// What a rule says of one charge, waits in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ruling {
+    /// It passes at once.
+    Allow,
+    /// It passes, and starts after this many ticks.
+    Wait(u64),
+    /// It passes at the earliest after this many ticks.
+    Deny(u64),
+    /// It never passes: the cost is above the capacity.
+    Never,
+}
+
+impl Ruling {
+    /// Whether the charge passes, at once or after a wait.
+    #[inline]
+    #[must_use]
+    pub const fn passes(self) -> bool {
+        matches!(self, Ruling::Allow | Ruling::Wait(_))
+    }
+}
+
+/// A ruling and the state to write if the whole decision passes.
+///
+/// On a refusal `next` is the state as it was, or re-anchored: the one write a refusal may cause,
+/// when the stored time lies so far ahead that the clock must have stepped back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What the rule says.
+    pub ruling: Ruling,
+    /// The state afterwards.
+    pub next: State,
+}
+
+/// A rule ready to be applied: numbers proved to fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// A rule whose state is two words.
+    Words(WordRule),
+    /// The rule that keeps every charge.
+    Log(SlidingLog),
+}
+
+/// A rule whose state is two words, kept in place by every store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WordRule {
+    /// Token bucket, and the leaky bucket as a queue.
+    Bucket(Bucket),
+    /// Fixed window.
+    Fixed(FixedWindow),
+    /// Sliding window counter.
+    Sliding(SlidingWindow),
+    /// `0/…`: nothing passes and nothing is written.
+    Never,
+}
+
+impl WordRule {
+    /// What becomes of a charge of `cost` at a moment. Cost 0 passes and writes nothing.
+    #[inline]
+    #[must_use]
+    pub fn ask(&self, state: State, at: Moment, cost: u64, patience: Patience) -> Step {
+        if cost == 0 {
+            return Step { ruling: Ruling::Allow, next: state };
+        }
+        match self {
+            WordRule::Bucket(rule) => rule.ask(state, at, cost, patience),
+            WordRule::Fixed(rule) => rule.ask(state, at, cost),
+            WordRule::Sliding(rule) => rule.ask(state, at, cost),
+            WordRule::Never => Step { ruling: Ruling::Never, next: state },
+        }
+    }
+
+    /// The largest cost that would pass at a moment.
+    #[inline]
+    #[must_use]
+    pub fn room(&self, state: State, at: Moment, patience: Patience) -> u64 {
+        match self {
+            WordRule::Bucket(rule) => rule.room(state, at, patience),
+            WordRule::Fixed(rule) => rule.room(state, at),
+            WordRule::Sliding(rule) => rule.room(state, at),
+            WordRule::Never => 0,
+        }
+    }
+
+    /// Ticks until the state is as good as fresh, if nothing more is charged.
+    #[inline]
+    #[must_use]
+    pub fn reset_after(&self, state: State, at: Moment) -> u64 {
+        match self {
+            WordRule::Bucket(rule) => rule.reset_after(state, at),
+            WordRule::Fixed(rule) => rule.reset_after(state, at),
+            WordRule::Sliding(rule) => rule.reset_after(state, at),
+            WordRule::Never => 0,
+        }
+    }
+
+    /// The state once a charge of `charged.cost` turns out to cost `actual`; 0 gives it all back.
+    ///
+    /// A charge made under another algorithm or period changes nothing.
+    #[must_use]
+    pub fn give(&self, state: State, at: Moment, charged: &Charged, actual: u64) -> State {
+        match (self, charged.under) {
+            (WordRule::Bucket(rule), Rule::Words(WordRule::Bucket(then))) => {
+                rule.give(state, at, &then, charged, actual)
+            }
+            (WordRule::Fixed(rule), Rule::Words(WordRule::Fixed(_))) => {
+                rule.give(state, charged, actual)
+            }
+            (WordRule::Sliding(rule), Rule::Words(WordRule::Sliding(_))) => {
+                rule.give(state, at, charged, actual)
+            }
+            _ => state,
+        }
+    }
+}
+
+/// What is remembered of a charge, to give it back or settle it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charged {
+    /// What it cost.
+    pub cost: u64,
+    /// The state it left (for the log: the count, and the time of its own entry).
+    pub left: State,
+    /// The rule it was charged under.
+    pub under: Rule,
+}

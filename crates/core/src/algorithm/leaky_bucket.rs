@@ -1,0 +1,44 @@
+//! Leaky bucket as a queue: the token bucket's arithmetic, answering "allowed after a wait".
+//!
+//! The bucket holds burst and queue; an admitted charge whose debt passes the burst starts when the
+//! excess has leaked away. With burst 1, the default, starts are never closer than `floor(P / R)`
+//! ticks, also after idleness: constant output.
+//!
+//! - **Bound**: starts as a token bucket of the burst; admissions as one of burst + queue.
+//! - **Worst case**: a wait of `queue × P / R` for the last in the queue.
+//! - **Memory**: 16 bytes per key; the waiting itself is the caller's.
+//!
+//! A waiter that leaves gives its place back only from the tail; from the middle it would break the
+//! spacing of those behind it, so its place passes unused.
+
+#![allow(clippy::arithmetic_side_effects, reason = "`Bucket::new` proves 3 × full + rate ≤ 2^53")]
+
+use super::Ruling;
+use super::token_bucket::Bucket;
+
+/// Whether a caller can wait for its turn in a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Patience {
+    /// It waits as long as the decision says.
+    #[default]
+    Wait,
+    /// It cannot: what would have to wait is refused. Rules without a queue do not care.
+    Now,
+}
+
+impl Bucket {
+    /// When a charge that brought the debt to `debt` starts.
+    #[inline]
+    pub(super) fn release(&self, debt: u64) -> Ruling {
+        if debt <= self.burst {
+            return Ruling::Allow;
+        }
+        Ruling::Wait((debt - self.burst).div_ceil(self.rate))
+    }
+
+    /// Whether a charge may be given back: always without a queue, else only as its tail, which is
+    /// when nothing was charged after it.
+    pub(super) fn may_leave(&self, debt_then: u64, debt_now: u64, leaked_since: u64) -> bool {
+        self.full == self.burst || debt_now.saturating_add(leaked_since) == debt_then
+    }
+}

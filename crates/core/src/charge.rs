@@ -1,0 +1,154 @@
+//! Several limits, one decision: all are charged or none.
+
+use crate::algorithm::{Charged, Patience, Ruling, State, Step};
+use crate::key::Key;
+use crate::limit::Limit;
+
+/// One cost on one key of one limit.
+#[derive(Clone, Copy, Debug)]
+pub struct Charge<'l, 'k> {
+    /// The limit.
+    pub limit: &'l Limit,
+    /// Whose budget.
+    pub key: Key<'k>,
+    /// How much; 0 always passes and writes nothing.
+    pub cost: u64,
+    /// Whether a refusal blocks or is only told.
+    pub effect: Effect,
+    /// Whether the caller can wait its turn in a queue.
+    pub patience: Patience,
+}
+
+impl<'l, 'k> Charge<'l, 'k> {
+    /// An enforced charge of 1.
+    #[inline]
+    #[must_use]
+    pub fn new(limit: &'l Limit, key: impl Into<Key<'k>>) -> Charge<'l, 'k> {
+        Charge {
+            limit,
+            key: key.into(),
+            cost: 1,
+            effect: Effect::Enforce,
+            patience: Patience::Wait,
+        }
+    }
+
+    /// The same charge at another cost.
+    #[inline]
+    #[must_use]
+    pub fn cost(self, cost: u64) -> Charge<'l, 'k> {
+        Charge { cost, ..self }
+    }
+
+    /// The same charge, only watched.
+    #[inline]
+    #[must_use]
+    pub fn shadow(self) -> Charge<'l, 'k> {
+        Charge { effect: Effect::Shadow, ..self }
+    }
+
+    /// The same charge by a caller that cannot wait in a queue.
+    #[inline]
+    #[must_use]
+    pub fn at_once(self) -> Charge<'l, 'k> {
+        Charge { patience: Patience::Now, ..self }
+    }
+}
+
+/// Whether a limit's refusal refuses the request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// It does.
+    #[default]
+    Enforce,
+    /// It is decided and told, and never blocks. Charged if and only if it and every enforcing limit
+    /// pass.
+    Shadow,
+}
+
+/// What a decision may write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// All charges, if all pass.
+    #[default]
+    Charge,
+    /// Nothing: what a charge would be told.
+    Peek,
+    /// As much of the cost as every enforcing limit has left, the same amount on each; refused when
+    /// that is 0 (the wait is then until 1 passes). `cost` is the most wanted, the least of the
+    /// charges' when they differ.
+    UpTo,
+}
+
+/// Whether all enforcing charges pass.
+#[inline]
+pub fn passes(rulings: impl IntoIterator<Item = (Effect, Ruling)>) -> bool {
+    rulings.into_iter().all(|(effect, ruling)| effect == Effect::Shadow || ruling.passes())
+}
+
+/// What becomes of one charge of a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The step's state is written: this was charged.
+    Charged,
+    /// The step's state is written, though nothing was charged: the clock had stepped back.
+    ReAnchored,
+    /// Nothing is written.
+    Kept,
+}
+
+impl Outcome {
+    /// What becomes of a charge whose key held `state` and got `step`, in a decision that
+    /// `passes` or not.
+    #[inline]
+    #[must_use]
+    pub fn of(mode: Mode, decision_passes: bool, cost: u64, state: State, step: &Step) -> Outcome {
+        let this_passes = step.ruling.passes();
+        if mode == Mode::Peek || cost == 0 {
+            Outcome::Kept
+        } else if this_passes && decision_passes {
+            Outcome::Charged
+        } else if !this_passes && step.next != state {
+            Outcome::ReAnchored
+        } else {
+            Outcome::Kept
+        }
+    }
+}
+
+/// The proof of one charge: gives it back, or settles an estimated cost by the actual one.
+///
+/// Single use. A refund lands in the window it was charged in or nowhere, never below zero; in a
+/// bucket it gives back only what has not leaked away since.
+#[derive(Debug)]
+#[must_use = "a receipt that is dropped leaves the charge as it is"]
+pub struct Receipt<'k> {
+    limit: &'k Limit,
+    key: Key<'k>,
+    cost: u64,
+    left: State,
+}
+
+impl<'k> Receipt<'k> {
+    pub(crate) fn new(limit: &'k Limit, key: Key<'k>, cost: u64, left: State) -> Receipt<'k> {
+        Receipt { limit, key, cost, left }
+    }
+
+    /// The limit that was charged.
+    #[must_use]
+    pub fn limit(&self) -> &'k Limit {
+        self.limit
+    }
+
+    /// The key that was charged.
+    #[must_use]
+    pub fn key(&self) -> Key<'k> {
+        self.key
+    }
+
+    /// What a rule needs to know of it.
+    #[must_use]
+    pub fn charged(&self) -> Charged {
+        Charged { cost: self.cost, left: self.left, under: *self.limit.rule() }
+    }
+}

@@ -1,0 +1,236 @@
+//! What was decided, and how it is told.
+
+use crate::algorithm::{Moment, State};
+use crate::charge::{Effect, Receipt};
+use crate::clock::{Span, Tick};
+use crate::few::Few;
+use crate::key::Key;
+use crate::limit::Limit;
+
+/// What a limit says of one charge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It passes at once.
+    Allow,
+    /// It passes and starts after this wait (only a queue says so).
+    Wait(Span),
+    /// It is refused; it passes after this span if nothing else is charged meanwhile.
+    Deny(Span),
+    /// It is refused and can never pass: the cost is above the capacity.
+    Never,
+}
+
+impl Verdict {
+    /// Whether the charge passes, at once or after a wait.
+    #[inline]
+    #[must_use]
+    pub const fn passes(self) -> bool {
+        matches!(self, Verdict::Allow | Verdict::Wait(_))
+    }
+}
+
+/// What one limit answered: its verdict and where its key stands now.
+///
+/// `remaining` and `reset_after` are computed when they are read, so that a caller who only wants
+/// the verdict pays for nothing else.
+#[derive(Debug)]
+pub struct Answer<'l> {
+    limit: &'l Limit,
+    verdict: Verdict,
+    effect: Effect,
+    charged: u64,
+    left: State,
+    now: Tick,
+    at: Moment,
+    receipt_taken: bool,
+}
+
+impl<'l> Answer<'l> {
+    /// An answer as a store gives it: `charged` is what was written down (0 for nothing), `left` the
+    /// state that now stands.
+    #[inline]
+    #[must_use]
+    pub fn new(
+        limit: &'l Limit,
+        effect: Effect,
+        verdict: Verdict,
+        charged: u64,
+        left: State,
+        (now, at): (Tick, Moment),
+    ) -> Answer<'l> {
+        Answer { limit, verdict, effect, charged, left, now, at, receipt_taken: false }
+    }
+
+    /// The limit that was asked.
+    #[inline]
+    #[must_use]
+    pub fn limit(&self) -> &'l Limit {
+        self.limit
+    }
+
+    /// What it says.
+    #[inline]
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// Whether it enforces or only watches.
+    #[inline]
+    #[must_use]
+    pub fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    /// What is left, 0 to [`Limit::capacity`], this charge taken into account.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        self.limit.remaining(self.left, self.at)
+    }
+
+    /// How long until the key owes nothing, if nothing more is charged; from then on its state may
+    /// be forgotten.
+    #[must_use]
+    pub fn reset_after(&self) -> Span {
+        match self.limit.reset_after(self.left, self.at) {
+            0 => Span::ZERO,
+            ticks => self.limit.span(ticks, self.now),
+        }
+    }
+
+    /// How long until the charge passes; `None` when it passed or never can.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Span> {
+        match self.verdict {
+            Verdict::Deny(span) => Some(span),
+            _ => None,
+        }
+    }
+
+    /// The instant of the decision, by the store's clock.
+    #[must_use]
+    pub fn now(&self) -> Tick {
+        self.now
+    }
+
+    /// What was charged: the cost, or 0 after a refusal or a peek.
+    #[must_use]
+    pub fn charged(&self) -> u64 {
+        self.charged
+    }
+
+    /// The proof of the charge, to give it back or settle it: once, and only if something was
+    /// charged. `key` must be the key that was charged.
+    #[must_use]
+    pub fn take_receipt<'k>(&mut self, key: Key<'k>) -> Option<Receipt<'k>>
+    where
+        'l: 'k,
+    {
+        let unspent = self.charged > 0 && !core::mem::replace(&mut self.receipt_taken, true);
+        unspent.then(|| Receipt::new(self.limit, key, self.charged, self.left))
+    }
+}
+
+/// The answer to one request: all its limits passed, or one refused.
+///
+/// A refusal is a value like any other. Every number here comes from one reading of the store.
+#[derive(Debug)]
+pub struct Decision<'l> {
+    answers: Few<Answer<'l>>,
+    granted: u64,
+}
+
+impl<'l> Decision<'l> {
+    /// A decision over these answers; `granted` is what was, or would be, taken of each.
+    #[inline]
+    #[must_use]
+    pub fn new(answers: Few<Answer<'l>>, granted: u64) -> Decision<'l> {
+        Decision { answers, granted }
+    }
+
+    /// Whether the request passes, at once or after [`Decision::wait`].
+    #[inline]
+    #[must_use]
+    pub fn is_allowed(&self) -> bool {
+        self.enforcing().all(|answer| answer.verdict.passes())
+    }
+
+    /// Whether a limit refuses.
+    #[inline]
+    #[must_use]
+    pub fn is_denied(&self) -> bool {
+        !self.is_allowed()
+    }
+
+    /// All limits' verdicts as one: any `Never` rules, else the longest refusal, else the longest
+    /// wait.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        self.decisive().map_or(Verdict::Allow, |answer| match answer.verdict {
+            Verdict::Allow | Verdict::Wait(_) if self.wait().is_zero() => Verdict::Allow,
+            Verdict::Allow | Verdict::Wait(_) => Verdict::Wait(self.wait()),
+            refusal => refusal,
+        })
+    }
+
+    /// How long an allowed request waits before it starts: the longest wait; zero without a queue.
+    #[must_use]
+    pub fn wait(&self) -> Span {
+        let waits = self.enforcing().map(|answer| match answer.verdict {
+            Verdict::Wait(span) => span,
+            _ => Span::ZERO,
+        });
+        waits.max().unwrap_or(Span::ZERO)
+    }
+
+    /// How long until a refused request passes: the largest of its limits'; `None` when it passed or
+    /// never can.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Span> {
+        self.decisive().and_then(Answer::retry_after)
+    }
+
+    /// The least that any enforcing limit has left; `u64::MAX` without limits.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        self.enforcing().map(Answer::remaining).min().unwrap_or(u64::MAX)
+    }
+
+    /// How long until the decisive limit's key owes nothing.
+    #[must_use]
+    pub fn reset_after(&self) -> Span {
+        self.decisive().map_or(Span::ZERO, Answer::reset_after)
+    }
+
+    /// How much was granted: the cost asked, what was left of it in an "up to" decision, or 0.
+    #[must_use]
+    pub fn granted(&self) -> u64 {
+        if self.is_allowed() { self.granted } else { 0 }
+    }
+
+    /// The one limit that single-valued headers speak of: the refusing one with the largest
+    /// `retry_after` (one that never passes before all), else the one with the least left. `None`
+    /// when no enforcing limit was asked.
+    #[must_use]
+    pub fn decisive(&self) -> Option<&Answer<'l>> {
+        let refusing = self.enforcing().filter(|answer| !answer.verdict.passes());
+        refusing
+            .max_by_key(|answer| answer.retry_after().unwrap_or(Span::from_micros(u64::MAX)))
+            .or_else(|| self.enforcing().min_by_key(|answer| answer.remaining()))
+    }
+
+    /// Every limit's answer, in the order they were asked, shadow limits among them.
+    pub fn answers(&self) -> impl Iterator<Item = &Answer<'l>> {
+        self.answers.iter()
+    }
+
+    /// The same, so that receipts can be taken of them.
+    pub fn answers_mut(&mut self) -> impl Iterator<Item = &mut Answer<'l>> {
+        self.answers.iter_mut()
+    }
+
+    #[inline]
+    fn enforcing(&self) -> impl Iterator<Item = &Answer<'l>> {
+        self.answers.iter().filter(|answer| answer.effect == Effect::Enforce)
+    }
+}

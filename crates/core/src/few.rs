@@ -1,0 +1,76 @@
+//! A list that is nearly always short.
+
+use alloc::vec::{self, Vec};
+use core::{array, iter};
+
+/// A list that keeps up to four items without an allocation.
+#[derive(Debug)]
+pub struct Few<T>(Held<T>);
+
+#[derive(Debug)]
+enum Held<T> {
+    // Apart from `Four`, so that the commonest decision writes one answer and no empty places.
+    One(T),
+    Four([Option<T>; 4]),
+    More(Vec<T>),
+}
+
+impl<T> Few<T> {
+    /// A list of one.
+    #[inline]
+    #[must_use]
+    pub const fn one(item: T) -> Few<T> {
+        Few(Held::One(item))
+    }
+
+    /// The items in order.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        let (one, four, more): (_, &[Option<T>], &[T]) = match &self.0 {
+            Held::One(item) => (Some(item), &[], &[]),
+            Held::Four(items) => (None, items, &[]),
+            Held::More(items) => (None, &[], items),
+        };
+        one.into_iter().chain(four.iter().flatten()).chain(more)
+    }
+
+    /// The items in order, to be changed.
+    #[inline]
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        let (one, four, more): (_, &mut [Option<T>], &mut [T]) = match &mut self.0 {
+            Held::One(item) => (Some(item), &mut [], &mut []),
+            Held::Four(items) => (None, items, &mut []),
+            Held::More(items) => (None, &mut [], items),
+        };
+        one.into_iter().chain(four.iter_mut().flatten()).chain(more)
+    }
+}
+
+impl<T> FromIterator<T> for Few<T> {
+    #[inline]
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Few<T> {
+        let mut items = items.into_iter();
+        let four = [(); 4].map(|()| items.next());
+        match items.next() {
+            None => Few(Held::Four(four)),
+            Some(fifth) => {
+                let first = four.into_iter().flatten();
+                Few(Held::More(first.chain(iter::once(fifth)).chain(items).collect()))
+            }
+        }
+    }
+}
+
+impl<T> IntoIterator for Few<T> {
+    type Item = T;
+    type IntoIter = iter::Chain<iter::Flatten<array::IntoIter<Option<T>, 4>>, vec::IntoIter<T>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        let (four, more) = match self.0 {
+            Held::One(item) => ([Some(item), None, None, None], Vec::new()),
+            Held::Four(items) => (items, Vec::new()),
+            Held::More(items) => ([const { None }; 4], items),
+        };
+        four.into_iter().flatten().chain(more)
+    }
+}

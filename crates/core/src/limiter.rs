@@ -1,0 +1,219 @@
+//! The face that users call: limits and the store that keeps them.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::charge::{Charge, Mode, Receipt};
+use crate::decision::Decision;
+use crate::few::Few;
+use crate::key::Key;
+use crate::limit::Limit;
+use crate::store::{LocalStore, Store, StoreError};
+
+/// One or more limits over a store; every check is charged on all of them or on none.
+///
+/// Clones share the store and the counts. Over a store in this process the calls answer at once;
+/// over any other (`Limiter<dyn Store>`) they have the same names and are awaited.
+#[derive(Debug)]
+pub struct Limiter<S: ?Sized> {
+    limits: Arc<[Limit]>,
+    store: Arc<S>,
+}
+
+impl<S: ?Sized> Clone for Limiter<S> {
+    fn clone(&self) -> Self {
+        Limiter { limits: self.limits.clone(), store: self.store.clone() }
+    }
+}
+
+impl<S: ?Sized> Limiter<S> {
+    /// A limiter of these limits, over a store that may serve others too.
+    #[must_use]
+    pub fn over(store: Arc<S>, limits: impl IntoIterator<Item = Limit>) -> Limiter<S> {
+        Limiter { limits: limits.into_iter().collect(), store }
+    }
+
+    /// Its limits, in the order they were given.
+    #[must_use]
+    pub fn limits(&self) -> &[Limit] {
+        &self.limits
+    }
+
+    /// Its store.
+    #[must_use]
+    pub fn store(&self) -> &Arc<S> {
+        &self.store
+    }
+
+    fn charges<'l, 'k>(&'l self, key: Key<'k>, cost: u64) -> Vec<Charge<'l, 'k>> {
+        self.limits.iter().map(|limit| Charge::new(limit, key).cost(cost)).collect()
+    }
+}
+
+impl<S: LocalStore> Limiter<S> {
+    /// Charges 1 to `key`.
+    #[inline]
+    pub fn check<'k>(&self, key: impl Into<Key<'k>>) -> Decision<'_> {
+        self.decide(Mode::Charge, key.into(), 1)
+    }
+
+    /// Charges `cost` to `key`; 0 always passes, more than the capacity never does.
+    #[inline]
+    pub fn check_n<'k>(&self, key: impl Into<Key<'k>>, cost: u64) -> Decision<'_> {
+        self.decide(Mode::Charge, key.into(), cost)
+    }
+
+    /// What charging `cost` would be told; nothing is written.
+    #[inline]
+    pub fn peek<'k>(&self, key: impl Into<Key<'k>>, cost: u64) -> Decision<'_> {
+        self.decide(Mode::Peek, key.into(), cost)
+    }
+
+    /// Charges as much of `most` as is left; [`Decision::granted`] says how much that was.
+    #[inline]
+    pub fn take_up_to<'k>(&self, key: impl Into<Key<'k>>, most: u64) -> Decision<'_> {
+        self.decide(Mode::UpTo, key.into(), most)
+    }
+
+    /// Charges `cost` and keeps the receipts, to give the charge back or settle it later.
+    #[inline]
+    pub fn charge<'k>(
+        &'k self,
+        key: impl Into<Key<'k>>,
+        cost: u64,
+    ) -> (Decision<'k>, Receipts<'k>) {
+        let key = key.into();
+        Receipts::split(self.decide(Mode::Charge, key, cost), key)
+    }
+
+    /// Gives a whole charge back.
+    pub fn refund(&self, receipts: Receipts<'_>) {
+        self.settle(receipts, 0);
+    }
+
+    /// Replaces an estimated cost by the actual one, which may be higher.
+    pub fn settle(&self, receipts: Receipts<'_>, actual: u64) {
+        for receipt in receipts.0 {
+            self.store.give_now(receipt, actual);
+        }
+    }
+
+    /// Charges `cost` under another limit, such as the caller's plan. Limits of one name and period
+    /// share a count, so a client whose plan changes keeps what it has used.
+    #[inline]
+    pub fn check_under<'l, 'k>(
+        &self,
+        limit: &'l Limit,
+        key: impl Into<Key<'k>>,
+        cost: u64,
+    ) -> Decision<'l> {
+        self.store.decide_one(Mode::Charge, &Charge::new(limit, key).cost(cost))
+    }
+
+    #[inline]
+    fn decide(&self, mode: Mode, key: Key<'_>, cost: u64) -> Decision<'_> {
+        match &*self.limits {
+            [limit] => self.store.decide_one(mode, &Charge::new(limit, key).cost(cost)),
+            _ => self.store.decide_now(mode, &self.charges(key, cost)),
+        }
+    }
+}
+
+impl Limiter<dyn Store> {
+    /// Charges 1 to `key`.
+    ///
+    /// # Errors
+    /// When the store could not be asked; so in every method here.
+    pub async fn check<'k>(&self, key: impl Into<Key<'k>>) -> Result<Decision<'_>, StoreError> {
+        self.decide(Mode::Charge, key.into(), 1).await
+    }
+
+    /// Charges `cost` to `key`; 0 always passes, more than the capacity never does.
+    ///
+    /// # Errors
+    /// When the store could not be asked.
+    pub async fn check_n<'k>(
+        &self,
+        key: impl Into<Key<'k>>,
+        cost: u64,
+    ) -> Result<Decision<'_>, StoreError> {
+        self.decide(Mode::Charge, key.into(), cost).await
+    }
+
+    /// What charging `cost` would be told; nothing is written.
+    ///
+    /// # Errors
+    /// When the store could not be asked.
+    pub async fn peek<'k>(
+        &self,
+        key: impl Into<Key<'k>>,
+        cost: u64,
+    ) -> Result<Decision<'_>, StoreError> {
+        self.decide(Mode::Peek, key.into(), cost).await
+    }
+
+    /// Charges as much of `most` as is left; [`Decision::granted`] says how much that was.
+    ///
+    /// # Errors
+    /// When the store could not be asked.
+    pub async fn take_up_to<'k>(
+        &self,
+        key: impl Into<Key<'k>>,
+        most: u64,
+    ) -> Result<Decision<'_>, StoreError> {
+        self.decide(Mode::UpTo, key.into(), most).await
+    }
+
+    /// Charges `cost` and keeps the receipts, to give the charge back or settle it later.
+    ///
+    /// # Errors
+    /// When the store could not be asked.
+    pub async fn charge<'k>(
+        &'k self,
+        key: impl Into<Key<'k>>,
+        cost: u64,
+    ) -> Result<(Decision<'k>, Receipts<'k>), StoreError> {
+        let key = key.into();
+        Ok(Receipts::split(self.decide(Mode::Charge, key, cost).await?, key))
+    }
+
+    /// Gives a whole charge back.
+    ///
+    /// # Errors
+    /// When the store could not be asked.
+    pub async fn refund(&self, receipts: Receipts<'_>) -> Result<(), StoreError> {
+        self.settle(receipts, 0).await
+    }
+
+    /// Replaces an estimated cost by the actual one, which may be higher.
+    ///
+    /// # Errors
+    /// When the store could not be asked; receipts not yet settled stay charged as they were.
+    pub async fn settle(&self, receipts: Receipts<'_>, actual: u64) -> Result<(), StoreError> {
+        for receipt in receipts.0 {
+            self.store.give(receipt, actual).await?;
+        }
+        Ok(())
+    }
+
+    async fn decide(
+        &self,
+        mode: Mode,
+        key: Key<'_>,
+        cost: u64,
+    ) -> Result<Decision<'_>, StoreError> {
+        self.store.decide(mode, &self.charges(key, cost)).await
+    }
+}
+
+/// The proof of one request's charges, one receipt per limit; empty after a refusal.
+#[derive(Debug)]
+#[must_use = "receipts that are dropped leave the charges as they are"]
+pub struct Receipts<'k>(Few<Receipt<'k>>);
+
+impl<'k> Receipts<'k> {
+    fn split(mut decision: Decision<'k>, key: Key<'k>) -> (Decision<'k>, Receipts<'k>) {
+        let receipts = decision.answers_mut().filter_map(|a| a.take_receipt(key)).collect();
+        (decision, Receipts(receipts))
+    }
+}

@@ -1,0 +1,1 @@
+//! Who is asking, what to answer, and the tower layer.

@@ -1,0 +1,1 @@
+//! The in-process store: bounded, sharded, and it forgets what is idle.

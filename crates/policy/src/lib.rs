@@ -1,0 +1,1 @@
+//! Which limits apply to which request, from a config file.

@@ -1,0 +1,1 @@
+//! Rate limiting from a function call to a fleet.
