@@ -50,6 +50,14 @@ impl<S: ?Sized> Limiter<S> {
     }
 }
 
+impl<S: LocalStore + Default> Limiter<S> {
+    /// A limiter of these limits with a store of its own.
+    #[must_use]
+    pub fn new(limits: impl IntoIterator<Item = Limit>) -> Limiter<S> {
+        Limiter::over(Arc::default(), limits)
+    }
+}
+
 impl<S: LocalStore> Limiter<S> {
     /// Charges 1 to `key`.
     #[inline]
@@ -112,8 +120,13 @@ impl<S: LocalStore> Limiter<S> {
 
     #[inline]
     fn decide(&self, mode: Mode, key: Key<'_>, cost: u64) -> Decision<'_> {
+        let charge = |limit| Charge::new(limit, key).cost(cost);
+        // Up to four limits are charged without an allocation.
         match &*self.limits {
-            [limit] => self.store.decide_one(mode, &Charge::new(limit, key).cost(cost)),
+            [a] => self.store.decide_one(mode, &charge(a)),
+            [a, b] => self.store.decide_now(mode, &[a, b].map(charge)),
+            [a, b, c] => self.store.decide_now(mode, &[a, b, c].map(charge)),
+            [a, b, c, d] => self.store.decide_now(mode, &[a, b, c, d].map(charge)),
             _ => self.store.decide_now(mode, &self.charges(key, cost)),
         }
     }
