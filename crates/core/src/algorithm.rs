@@ -221,18 +221,17 @@ pub enum WordRule {
 }
 
 impl WordRule {
-    /// What becomes of a charge of `cost` at a moment. Cost 0 passes and writes nothing.
+    /// What becomes of a charge of `cost` at a moment. Cost 0 passes and writes nothing, except under
+    /// `0/…`, which passes nothing at all.
     #[inline]
     #[must_use]
     pub fn ask(&self, state: State, at: Moment, cost: u64, patience: Patience) -> Step {
-        if cost == 0 {
-            return Step { ruling: Ruling::Allow, next: state };
-        }
         match self {
+            WordRule::Never => Step { ruling: Ruling::Never, next: state },
+            _ if cost == 0 => Step { ruling: Ruling::Allow, next: state },
             WordRule::Bucket(rule) => rule.ask(state, at, cost, patience),
             WordRule::Fixed(rule) => rule.ask(state, at, cost),
             WordRule::Sliding(rule) => rule.ask(state, at, cost),
-            WordRule::Never => Step { ruling: Ruling::Never, next: state },
         }
     }
 
@@ -266,13 +265,19 @@ impl WordRule {
     #[must_use]
     pub fn give(&self, state: State, at: Moment, charged: &Charged, actual: u64) -> State {
         match (self, charged.under) {
-            (WordRule::Bucket(rule), Rule::Words(WordRule::Bucket(then))) => {
+            (WordRule::Bucket(rule), Rule::Words(WordRule::Bucket(then)))
+                if rule.period == then.period =>
+            {
                 rule.give(state, at, &then, charged, actual)
             }
-            (WordRule::Fixed(rule), Rule::Words(WordRule::Fixed(_))) => {
+            (WordRule::Fixed(rule), Rule::Words(WordRule::Fixed(then)))
+                if rule.window == then.window =>
+            {
                 rule.give(state, charged, actual)
             }
-            (WordRule::Sliding(rule), Rule::Words(WordRule::Sliding(_))) => {
+            (WordRule::Sliding(rule), Rule::Words(WordRule::Sliding(then)))
+                if rule.window == then.window =>
+            {
                 rule.give(state, at, charged, actual)
             }
             _ => state,

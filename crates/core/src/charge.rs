@@ -11,7 +11,7 @@ pub struct Charge<'l, 'k> {
     pub limit: &'l Limit,
     /// Whose budget.
     pub key: Key<'k>,
-    /// How much; 0 always passes and writes nothing.
+    /// How much; 0 writes nothing and passes, except under `0/…`.
     pub cost: u64,
     /// Whether a refusal blocks or is only told.
     pub effect: Effect,

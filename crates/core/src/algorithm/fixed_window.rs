@@ -21,7 +21,7 @@ use super::{Charged, Moment, Ruling, State, Step};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FixedWindow {
     limit: u64,
-    window: u64,
+    pub(super) window: u64,
     start: Start,
     far: u64,
 }
@@ -97,15 +97,20 @@ impl FixedWindow {
         let count = count.min(2 * self.limit);
         let over = match self.start {
             Start::Aligned => self.present(at) > stored,
-            Start::FirstHit => count == 0 || at.now >= stored + self.window,
+            Start::FirstHit => at.now >= stored + self.window,
         };
-        if over {
+        // A window that holds nothing is no window: given back in full is as good as fresh.
+        if over || count == 0 {
             let window = self.present(at);
             return Rolled { window, count: 0, end: self.end(window, at.phase), back: 0 };
         }
         // A clock that stepped back stays in the stored window.
-        let end = self.end(stored, at.phase);
-        Rolled { window: stored, count, end, back: (end - self.window).saturating_sub(at.now) }
+        let begun = match self.start {
+            Start::Aligned => (stored * self.window).saturating_sub(at.phase),
+            Start::FirstHit => stored,
+        };
+        let back = begun.saturating_sub(at.now);
+        Rolled { window: stored, count, end: self.end(stored, at.phase), back }
     }
 
     /// The window a charge at this moment would open.
@@ -117,7 +122,7 @@ impl FixedWindow {
         }
     }
 
-    /// The first tick after a window; a shifted window that began before the epoch counts from it.
+    /// The first tick after a window.
     #[inline]
     fn end(&self, window: u64, phase: u64) -> u64 {
         match self.start {

@@ -99,7 +99,7 @@ impl SlidingLog {
     /// `next` in the step sums up the log afterwards: `(count, newest time)`.
     #[must_use]
     pub fn ask(&self, log: &Log, at: Moment, cost: u64) -> Step {
-        let (newest, back) = (log.newest(), log.newest().saturating_sub(at.now));
+        let newest = log.newest();
         let count = self.count(log, at.now);
         if cost == 0 {
             return Step { ruling: Ruling::Allow, next: State(count, newest) };
@@ -112,10 +112,8 @@ impl SlidingLog {
             return Step { ruling: Ruling::Allow, next: State(count + cost, time) };
         }
         let wait = self.wait(log, at.now, count + cost - self.limit);
-        if back > self.far {
-            return Step { ruling: Ruling::Deny(wait - back), next: State(count, at.now) };
-        }
-        Step { ruling: Ruling::Deny(wait), next: State(count, newest) }
+        let shift = self.shift(log, at.now);
+        Step { ruling: Ruling::Deny(wait - shift), next: State(count, newest - shift) }
     }
 
     /// Writes down an admitted charge and drops what has left the window.
@@ -135,14 +133,15 @@ impl SlidingLog {
     }
 
     /// The one write of a refusal: once the newest charge lies so far ahead that the clock must have
-    /// stepped back, every time is shifted so that the newest is now. Whether it did.
+    /// stepped back, every time is shifted so that the newest is now (or, next to the epoch, so that
+    /// none that counts falls before it). Whether it did.
     pub fn re_anchor(&self, log: &mut Log, at: Moment) -> bool {
-        let back = log.newest().saturating_sub(at.now);
-        if back <= self.far {
+        let shift = self.shift(log, at.now);
+        if shift == 0 {
             return false;
         }
-        // Times shifted before the epoch have left any window that a clock can show.
-        log.rewrite(|time, cost| Some((time.checked_sub(back)?, cost)));
+        // What counts no more may fall before the epoch, and goes.
+        log.rewrite(|time, cost| Some((time.checked_sub(shift)?, cost)));
         true
     }
 
@@ -158,14 +157,19 @@ impl SlidingLog {
         self.reset_of(State(self.count(log, at.now), log.newest()), at)
     }
 
-    /// Replaces a charge by what it turned out to cost; 0 takes it out. Gone entries stay gone.
-    pub fn give(&self, log: &mut Log, charged: &Charged, actual: u64) {
+    /// Replaces a charge by what it turned out to cost; 0 takes it out. What has left the window stays
+    /// as it is.
+    pub fn give(&self, log: &mut Log, at: Moment, charged: &Charged, actual: u64) {
         let State(_, charged_at) = charged.left;
+        let counting = self.first_counting(log, at.now);
         let Ok(index) = log.charges.binary_search_by_key(&charged_at, |(time, _)| *time) else {
             return;
         };
+        if index < counting {
+            return;
+        }
         let cost = log.sum_before(index + 1) - log.sum_before(index);
-        let others = log.total() - log.dropped - cost;
+        let others = log.total() - log.sum_before(counting) - cost;
         let most = (2 * self.limit).saturating_sub(others);
         let settled = replace(cost, charged.cost, actual, most);
         log.rewrite(|time, cost| match time == charged_at {
@@ -194,6 +198,16 @@ impl SlidingLog {
 
     fn count(&self, log: &Log, now: u64) -> u64 {
         log.total() - log.sum_before(self.first_counting(log, now))
+    }
+
+    /// How far a refusal shifts every time back: not at all, unless the newest lies too far ahead.
+    fn shift(&self, log: &Log, now: u64) -> u64 {
+        let back = log.newest().saturating_sub(now);
+        if back <= self.far {
+            return 0;
+        }
+        let oldest = log.charges.get(self.first_counting(log, now));
+        oldest.map_or(0, |(time, _)| back.min(*time))
     }
 
     /// Ticks until `excess` of what counts has left the window.

@@ -23,7 +23,7 @@ use super::{Charged, Moment, Ruling, State, Step};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SlidingWindow {
     limit: u64,
-    window: u64,
+    pub(super) window: u64,
     far: u64,
 }
 
@@ -113,6 +113,10 @@ impl SlidingWindow {
         let (prev, cur) = ((counts >> 32).min(most), (counts & 0xffff_ffff).min(most));
         let k_now = now / self.window;
         match k_now.checked_sub(k) {
+            // Given back in full is as good as fresh, wherever the clock stands.
+            _ if counts == 0 => {
+                Rolled { k: k_now, prev, cur, elapsed: now - k_now * self.window, back: 0 }
+            }
             Some(0) => Rolled { k, prev, cur, elapsed: now - k * self.window, back: 0 },
             Some(1) => {
                 Rolled { k: k_now, prev: cur, cur: 0, elapsed: now - k_now * self.window, back: 0 }
@@ -131,13 +135,14 @@ impl SlidingWindow {
         rolled.prev * (self.window - rolled.elapsed) + rolled.cur * self.window
     }
 
-    /// Ticks until a refused `cost` fits, measured from the start of the rolled window.
+    /// Ticks until a refused `cost` fits. None at all when re-anchoring has just made it fit: the
+    /// previous window then weighs less than at the start of the stored one.
     fn wait(&self, rolled: &Rolled, cost: u64) -> u64 {
         let Rolled { prev, cur, elapsed, .. } = *rolled;
         if cur + cost <= self.limit {
             // Enough of the previous window must leave; it is not empty, or the cost had fitted.
             let fits = ((self.limit - cur - cost) * self.window).checked_div(prev).unwrap_or(0);
-            return self.window.saturating_sub(fits) - elapsed;
+            return self.window.saturating_sub(fits).saturating_sub(elapsed);
         }
         // Not before the next window, when the current count is the previous one.
         let fits = ((self.limit - cost) * self.window).checked_div(cur).unwrap_or(0);

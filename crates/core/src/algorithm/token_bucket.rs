@@ -147,6 +147,8 @@ impl Bucket {
                 let leaked = self.rate.saturating_mul(elapsed);
                 Leaked { debt: debt.saturating_sub(leaked), last: now, back: 0 }
             }
+            // Owing nothing is as good as fresh, wherever the clock stands.
+            None if debt == 0 => Leaked { debt, last: now, back: 0 },
             None => Leaked { debt, last, back: last - now },
         }
     }
