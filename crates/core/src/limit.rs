@@ -77,6 +77,7 @@ impl LimitBuilder<'_> {
             error(match kind {
                 Kind::TooLarge(_) => Kind::TooLarge(finer_or_coarser),
                 Kind::NotWhole(tick, _) => Kind::NotWhole(tick, finer_or_coarser),
+                Kind::BurstBelowTick(least, _) => Kind::BurstBelowTick(least, finer_or_coarser),
                 other => other,
             })
         })?;
@@ -131,8 +132,9 @@ impl LimitBuilder<'_> {
                 let rule = SlidingWindow::new(amount, period, minute).ok_or(too_large)?;
                 Ok((Rule::Words(WordRule::Sliding(rule)), amount))
             }
+            Algorithm::SlidingLog if amount > SlidingLog::MOST => Err(Kind::LongLog),
             Algorithm::SlidingLog => {
-                let rule = SlidingLog::new(amount, period, minute).ok_or(Kind::LongLog)?;
+                let rule = SlidingLog::new(amount, period, minute).ok_or(too_large)?;
                 Ok((Rule::Log(rule), amount))
             }
         }
@@ -149,7 +151,7 @@ fn bucket(
     let too_large = Kind::TooLarge(None);
     let units = burst.checked_mul(period).ok_or(too_large)?;
     if units < rate {
-        return Err(Kind::BurstBelowTick(rate.div_ceil(period)));
+        return Err(Kind::BurstBelowTick(rate.div_ceil(period), None));
     }
     let queue = queue.ok_or(too_large)?;
     let rule = Bucket::new(rate, period, burst, queue, minute).ok_or(too_large)?;
@@ -289,7 +291,7 @@ pub struct LimitError {
 enum Kind {
     NotWhole(Resolution, Option<Resolution>),
     TooLarge(Option<Resolution>),
-    BurstBelowTick(u64),
+    BurstBelowTick(u64, Option<Resolution>),
     WindowBurst,
     LongLog,
 }
@@ -299,7 +301,7 @@ impl LimitError {
     #[must_use]
     pub fn fitting_tick(&self) -> Option<Resolution> {
         match self.kind {
-            Kind::NotWhole(_, tick) | Kind::TooLarge(tick) => tick,
+            Kind::NotWhole(_, tick) | Kind::TooLarge(tick) | Kind::BurstBelowTick(_, tick) => tick,
             _ => None,
         }
     }
@@ -316,7 +318,7 @@ impl fmt::Display for LimitError {
                 f,
                 "`{quota}` as a {algorithm} is too large to count exactly (numbers stay below {LUA_EXACT})"
             )?,
-            Kind::BurstBelowTick(least) => write!(
+            Kind::BurstBelowTick(least, _) => write!(
                 f,
                 "the burst of `{quota}` is smaller than what one tick refills; expected at least {least}"
             )?,

@@ -200,7 +200,7 @@ impl core::error::Error for QuotaError {
 fn split_word<'t>(text: &'t str, word: &str) -> (&'t str, Option<&'t str>) {
     for (at, _) in text.match_indices(word) {
         let (before, rest) = text.split_at(at);
-        let after = rest.trim_start_matches(word);
+        let after = rest.strip_prefix(word).unwrap_or(rest);
         let stands_alone = before.ends_with(|c: char| !c.is_alphabetic())
             && !after.starts_with(char::is_alphabetic);
         if stands_alone {
