@@ -72,7 +72,7 @@ pub enum Mode {
     /// All charges, if all pass.
     #[default]
     Charge,
-    /// Nothing: what a charge would be told.
+    /// Nothing: it is told exactly what the charge would be told, `remaining` and `reset_after` too.
     Peek,
     /// As much of the cost as every enforcing limit has left, the same amount on each; refused when
     /// that is 0 (the wait is then until 1 passes). `cost` is the most wanted, the least of the

@@ -47,7 +47,7 @@ pub struct Answer<'l> {
 
 impl<'l> Answer<'l> {
     /// An answer as a store gives it: `charged` is what was written down (0 for nothing), `left` the
-    /// state that now stands.
+    /// state that now stands, or, in a peek, that the charge would have left.
     #[inline]
     #[must_use]
     pub fn new(
