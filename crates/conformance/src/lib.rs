@@ -1,1 +1,23 @@
 //! The oracle: laws, exact reference models and traces that every rule and store must pass.
+//!
+//! A store's author calls [`suite`] (decisions equal those of the [`Reference`], step by step) and
+//! [`cases`] (faults that real rate limiters had). Every failure names the seed that makes it again.
+
+#![allow(
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "this is a library of tests: a broken law is told by a panic"
+)]
+
+mod random;
+mod reference;
+mod subject;
+mod suite;
+mod told;
+
+pub use random::Random;
+pub use reference::Reference;
+pub use subject::{Awaited, Subject};
+pub use suite::{suite, suite_of};
+pub use told::Told;
