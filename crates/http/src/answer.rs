@@ -1,0 +1,216 @@
+//! What a client is told: the headers of every answer, and the whole answer to a refused request.
+
+mod body;
+mod cors;
+mod grpc;
+mod message;
+
+use bytes::Bytes;
+use http::header::{
+    ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER,
+};
+use http::{Response, StatusCode};
+use tollgate_core::{Answer, Decision, Effect, Verdict};
+use tollgate_policy::PathError;
+
+use crate::dialect::{Dialects, write_shadows};
+
+pub use body::Format;
+pub use cors::{Cors, CorsError, is_preflight};
+pub use message::{Message, MessageError};
+
+/// Why a request is refused.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Refusal<'a> {
+    /// A limit refuses it: 429, RESOURCE_EXHAUSTED.
+    Limited(&'a Decision<'a>),
+    /// It is on a deny list: 403, PERMISSION_DENIED.
+    Denied,
+    /// It lacks what a limit's key is made of, here named: 400, INVALID_ARGUMENT.
+    Keyless(&'a str),
+    /// Its target can be read in two ways, here explained: 400, INVALID_ARGUMENT.
+    Ambiguous(&'a PathError),
+}
+
+impl<'a> Refusal<'a> {
+    /// The HTTP status.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Refusal::Limited(_) => StatusCode::TOO_MANY_REQUESTS,
+            Refusal::Denied => StatusCode::FORBIDDEN,
+            Refusal::Keyless(_) | Refusal::Ambiguous(_) => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    /// Seconds after which the same request passes, rounded up, at least 1; `None` when waiting does
+    /// not help.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<u64> {
+        let Refusal::Limited(decision) = self else {
+            return None;
+        };
+        Some(decision.retry_after()?.as_secs_ceil().max(1))
+    }
+
+    /// The limit that refuses, when one does.
+    #[must_use]
+    pub fn decisive(&self) -> Option<&'a Answer<'a>> {
+        match *self {
+            Refusal::Limited(decision) => decision.decisive(),
+            _ => None,
+        }
+    }
+
+    /// The names of all limits that refuse.
+    fn violated(&self) -> impl Iterator<Item = &'a str> {
+        let decision = match *self {
+            Refusal::Limited(decision) => Some(decision),
+            _ => None,
+        };
+        let answers = decision.into_iter().flat_map(Decision::answers);
+        let enforcing = answers.filter(|a| a.effect() == Effect::Enforce);
+        enforcing.filter(|a| !a.verdict().passes()).map(|a| a.limit().name())
+    }
+
+    /// What a person reads: the message of the limit, or why no message of a limit would be true.
+    fn text(&self, message: &Message) -> String {
+        match self {
+            Refusal::Limited(_) => match self.decisive() {
+                Some(answer) if answer.verdict() != Verdict::Never => {
+                    message.render(answer, self.retry_after().unwrap_or(1))
+                }
+                _ => "This request asks for more than its limit ever allows.".to_owned(),
+            },
+            Refusal::Denied => "This request is not allowed.".to_owned(),
+            Refusal::Keyless(what) => format!("This request lacks {what}."),
+            Refusal::Ambiguous(why) => format!("This request cannot be read: {why}."),
+        }
+    }
+}
+
+/// How a service answers: header dialects, the form of bodies, what browsers may read.
+///
+/// Everything in one answer comes from one decision. Refusals carry `Cache-Control: no-store` and,
+/// where waiting helps, `Retry-After` in whole seconds.
+///
+/// ```
+/// use tollgate_http::{Cors, Dialect, Dialects, Format, Responder};
+/// let responder = Responder::default()
+///     .dialects(Dialects::new([Dialect::IetfC])?)
+///     .format(Format::Text)
+///     .message("Slow down, please: {limit} is all you get. Back in {retry_after}.".parse()?)
+///     .cors(Cors::origins(["https://app.example"])?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Responder {
+    dialects: Dialects,
+    format: Format,
+    message: Message,
+    cors: Cors,
+    exposed: Option<HeaderValue>,
+}
+
+impl Default for Responder {
+    fn default() -> Responder {
+        let dialects = Dialects::default();
+        Responder {
+            exposed: Some(cors::exposed(&dialects)),
+            dialects,
+            format: Format::default(),
+            message: Message::default(),
+            cors: Cors::default(),
+        }
+    }
+}
+
+impl Responder {
+    /// The header dialects; `ietf-c` and `x-ratelimit-epoch` unless said.
+    #[must_use]
+    pub fn dialects(self, dialects: Dialects) -> Responder {
+        let exposed = self.exposed.map(|_| cors::exposed(&dialects));
+        Responder { dialects, exposed, ..self }
+    }
+
+    /// The form of the body of a refusal; `application/problem+json` unless said.
+    #[must_use]
+    pub fn format(self, format: Format) -> Responder {
+        Responder { format, ..self }
+    }
+
+    /// The message of limits that have none of their own; "Too many requests, please try again
+    /// later." unless said.
+    #[must_use]
+    pub fn message(self, message: Message) -> Responder {
+        Responder { message, ..self }
+    }
+
+    /// Which pages may read a refusal; any unless said.
+    #[must_use]
+    pub fn cors(self, cors: Cors) -> Responder {
+        Responder { cors, ..self }
+    }
+
+    /// Leaves `Access-Control-Expose-Headers` to others. Without it a page of another origin that
+    /// may read an answer still cannot read its limit headers.
+    #[must_use]
+    pub fn unexposed(self) -> Responder {
+        Responder { exposed: None, ..self }
+    }
+
+    /// Writes what a decision says into the headers of the answer to a request that passed.
+    pub fn tell<B>(&self, decision: &Decision<'_>, response: &mut Response<B>) {
+        let told = self.dialects.write(decision, response);
+        let shadows = write_shadows(decision, response.headers_mut());
+        if told || shadows {
+            self.expose(response.headers_mut());
+        }
+    }
+
+    /// The whole answer to a refused request with these headers.
+    ///
+    /// `message` is the refusing limit's own, if it has one.
+    #[must_use]
+    pub fn refuse(
+        &self,
+        request: &HeaderMap,
+        refusal: Refusal<'_>,
+        message: Option<&Message>,
+    ) -> Response<Bytes> {
+        let text = refusal.text(message.unwrap_or(&self.message));
+        let mut response = match grpc::content_type(request) {
+            Some(content_type) => grpc::answer(content_type, &refusal, &text),
+            None => self.plain(&refusal, &text),
+        };
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(seconds) = refusal.retry_after() {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        if let Refusal::Limited(decision) = refusal {
+            self.dialects.write(decision, &mut response);
+            write_shadows(decision, response.headers_mut());
+            self.expose(response.headers_mut());
+        }
+        self.cors.allow(request, response.headers_mut());
+        response
+    }
+
+    fn plain(&self, refusal: &Refusal<'_>, text: &str) -> Response<Bytes> {
+        let (media_type, body) = self.format.write(refusal, text);
+        let mut response = Response::new(Bytes::from(body));
+        *response.status_mut() = refusal.status();
+        response.headers_mut().insert(CONTENT_TYPE, media_type);
+        response
+    }
+
+    fn expose(&self, headers: &mut HeaderMap) {
+        if let Some(exposed) = &self.exposed {
+            headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, exposed.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,285 @@
+//! Header dialects: how a decision is written into the headers of an answer.
+#![doc = include_str!("../docs/headers.md")]
+
+mod envoy;
+mod figures;
+mod ietf_c;
+mod ietf_draft6;
+mod ietf_draft7;
+mod line;
+mod x_ratelimit;
+
+use std::error::Error;
+use std::fmt;
+use std::str::FromStr;
+
+use http::header::{HeaderMap, HeaderName};
+use http::{Response, StatusCode};
+use tollgate_core::{Answer, Decision, Effect};
+
+use figures::Figures;
+use line::Line;
+use x_ratelimit::{HYPHENATED, PLAIN, Unit};
+
+/// The limits that only watch and would have refused this request: `"name", "other"`.
+pub(crate) static SHADOW: HeaderName = HeaderName::from_static("x-ratelimit-shadow");
+
+/// One way of writing a decision into headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// `RateLimit` and `RateLimit-Policy` as lists of named policies: the IETF draft from -08 on.
+    IetfC,
+    /// `RateLimit` as a dictionary: the IETF draft -07.
+    IetfDraft7,
+    /// `RateLimit-Limit`, `-Remaining`, `-Reset` and `-Policy`: the IETF drafts -04 to -06.
+    IetfDraft6,
+    /// `X-RateLimit-Limit`, `-Remaining` and `-Reset`, the reset in Unix seconds, as GitHub has it.
+    XRateLimitEpoch,
+    /// The same names, the reset in seconds from now.
+    XRateLimitDelta,
+    /// `X-Rate-Limit-…`, with one hyphen more, the reset in Unix seconds, as X has it.
+    XRateHyphenLimitEpoch,
+    /// `X-RateLimit-…` as Envoy writes it, with the policies behind the limit, and
+    /// `X-Envoy-RateLimited` on a refusal.
+    Envoy,
+}
+
+impl Dialect {
+    /// Every dialect.
+    pub const ALL: [Dialect; 7] = [
+        Dialect::IetfC,
+        Dialect::IetfDraft7,
+        Dialect::IetfDraft6,
+        Dialect::XRateLimitEpoch,
+        Dialect::XRateLimitDelta,
+        Dialect::XRateHyphenLimitEpoch,
+        Dialect::Envoy,
+    ];
+
+    /// The name in a config file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Dialect::IetfC => "ietf-c",
+            Dialect::IetfDraft7 => "ietf-draft7",
+            Dialect::IetfDraft6 => "ietf-draft6",
+            Dialect::XRateLimitEpoch => "x-ratelimit-epoch",
+            Dialect::XRateLimitDelta => "x-ratelimit-delta",
+            Dialect::XRateHyphenLimitEpoch => "x-rate-limit-epoch",
+            Dialect::Envoy => "envoy",
+        }
+    }
+
+    /// The headers it may write.
+    #[must_use]
+    pub fn headers(self) -> &'static [HeaderName] {
+        match self {
+            Dialect::IetfC => &ietf_c::HEADERS,
+            Dialect::IetfDraft7 => &ietf_draft7::HEADERS,
+            Dialect::IetfDraft6 => &ietf_draft6::HEADERS,
+            Dialect::XRateLimitEpoch | Dialect::XRateLimitDelta => &PLAIN,
+            Dialect::XRateHyphenLimitEpoch => &HYPHENATED,
+            Dialect::Envoy => &envoy::HEADERS,
+        }
+    }
+
+    fn write(self, told: &Told<'_, '_>, line: &mut Line, headers: &mut HeaderMap) {
+        match self {
+            Dialect::IetfC => ietf_c::write(told, line, headers),
+            Dialect::IetfDraft7 => ietf_draft7::write(told, line, headers),
+            Dialect::IetfDraft6 => ietf_draft6::write(told, line, headers),
+            Dialect::XRateLimitEpoch => x_ratelimit::write(&PLAIN, Unit::Epoch, told, headers),
+            Dialect::XRateLimitDelta => x_ratelimit::write(&PLAIN, Unit::Delta, told, headers),
+            Dialect::XRateHyphenLimitEpoch => {
+                x_ratelimit::write(&HYPHENATED, Unit::Epoch, told, headers);
+            }
+            Dialect::Envoy => envoy::write(told, line, headers),
+        }
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Dialect {
+    type Err = DialectError;
+
+    /// Reads a name as it stands in a config file.
+    ///
+    /// # Errors
+    /// When no dialect has that name.
+    fn from_str(name: &str) -> Result<Dialect, DialectError> {
+        let found = Dialect::ALL.into_iter().find(|dialect| dialect.name() == name);
+        found.ok_or(DialectError { kind: Kind::Unknown })
+    }
+}
+
+/// Which limits the headers that can name several speak of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Members {
+    /// Every limit the request was charged on.
+    #[default]
+    All,
+    /// Only the one that decides: [`Decision::decisive`].
+    Decisive,
+}
+
+/// The dialects of one service: no two of them write the same header.
+///
+/// By default the newest IETF form together with `X-RateLimit-…` in Unix seconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dialects {
+    spoken: Vec<Dialect>,
+    members: Members,
+}
+
+impl Default for Dialects {
+    fn default() -> Dialects {
+        let spoken = vec![Dialect::IetfC, Dialect::XRateLimitEpoch];
+        Dialects { spoken, members: Members::All }
+    }
+}
+
+impl Dialects {
+    /// Dialects to be spoken side by side; an empty list says nothing but `Retry-After`.
+    ///
+    /// # Errors
+    /// When two of them write the same header, or one is given twice.
+    pub fn new(spoken: impl IntoIterator<Item = Dialect>) -> Result<Dialects, DialectError> {
+        let mut dialects = Dialects { spoken: Vec::new(), members: Members::All };
+        for dialect in spoken {
+            let mut names = dialects.headers();
+            if let Some(name) = names.find(|name| dialect.headers().contains(name)) {
+                return Err(DialectError { kind: Kind::Clash(name.clone(), dialect) });
+            }
+            drop(names);
+            dialects.spoken.push(dialect);
+        }
+        Ok(dialects)
+    }
+
+    /// No limit headers at all.
+    #[must_use]
+    pub fn none() -> Dialects {
+        Dialects { spoken: Vec::new(), members: Members::All }
+    }
+
+    /// The same dialects, speaking of these limits.
+    #[must_use]
+    pub fn members(self, members: Members) -> Dialects {
+        Dialects { members, ..self }
+    }
+
+    /// Every header that may be written, without `Retry-After`.
+    pub fn headers(&self) -> impl Iterator<Item = &'static HeaderName> + '_ {
+        self.spoken.iter().flat_map(|dialect| dialect.headers())
+    }
+
+    /// Writes what a decision says into the headers of its answer, and whether that was anything.
+    ///
+    /// Lists are added to. A header with a single value stays as an inner limiter or an upstream has
+    /// set it when that leaves the client less, or refused it: then every header of its dialect
+    /// stays, so that no two of them speak of different limits. Shadow limits are not spoken of.
+    pub fn write<B>(&self, decision: &Decision<'_>, response: &mut Response<B>) -> bool {
+        let Some(decisive) = decision.decisive() else {
+            return false;
+        };
+        let figures = Figures::of(decisive);
+        let refused_inside =
+            decision.is_allowed() && response.status() == StatusCode::TOO_MANY_REQUESTS;
+        let told = Told { decision, decisive, figures, members: self.members, refused_inside };
+        let mut line = Line::new();
+        for dialect in &self.spoken {
+            dialect.write(&told, &mut line, response.headers_mut());
+        }
+        !self.spoken.is_empty()
+    }
+}
+
+/// One decision, read once, as every dialect tells it.
+struct Told<'d, 'l> {
+    decision: &'d Decision<'l>,
+    decisive: &'d Answer<'l>,
+    figures: Figures,
+    members: Members,
+    refused_inside: bool,
+}
+
+impl<'d, 'l> Told<'d, 'l> {
+    /// The limits that a list speaks of, with their figures.
+    fn members(&self) -> impl Iterator<Item = (&'d Answer<'l>, Figures)> {
+        let all = self.decision.answers().filter(|answer| {
+            answer.effect() == Effect::Enforce
+                && (self.members == Members::All || std::ptr::eq(*answer, self.decisive))
+        });
+        all.map(|answer| {
+            let known = std::ptr::eq(answer, self.decisive);
+            (answer, if known { self.figures } else { Figures::of(answer) })
+        })
+    }
+
+    /// Whether the single-valued headers that an answer already has are to stay.
+    fn stays(&self, theirs: Option<u64>) -> bool {
+        theirs.is_some_and(|theirs| self.refused_inside || theirs <= self.figures.remaining)
+    }
+}
+
+/// The whole number that a header already holds.
+fn read_number(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {
+    headers.get(name)?.to_str().ok()?.parse().ok()
+}
+
+/// Names the shadow limits that would have refused, if any would.
+pub(crate) fn write_shadows(decision: &Decision<'_>, headers: &mut HeaderMap) -> bool {
+    let mut line = Line::new();
+    let refusing = decision
+        .answers()
+        .filter(|answer| answer.effect() == Effect::Shadow && !answer.verdict().passes());
+    for answer in refusing {
+        line.next_member();
+        line.string(answer.limit().name());
+    }
+    if line.is_empty() {
+        return false;
+    }
+    headers.append(&SHADOW, line.take());
+    true
+}
+
+/// Why dialects cannot be spoken together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DialectError {
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    Unknown,
+    Clash(HeaderName, Dialect),
+}
+
+impl fmt::Display for DialectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Unknown => {
+                f.write_str("expected one of ")?;
+                for dialect in Dialect::ALL {
+                    write!(f, "`{dialect}`, ")?;
+                }
+                f.write_str("or `none` alone")
+            }
+            Kind::Clash(name, dialect) => {
+                write!(f, "`{dialect}` writes `{name}`, which another dialect beside it writes too")
+            }
+        }
+    }
+}
+
+impl Error for DialectError {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+//! `x-ratelimit-epoch`, `x-ratelimit-delta` and `x-rate-limit-epoch`: three bare numbers.
+//!
+//! No standard says what the reset means: Unix seconds at GitHub, X, Laravel and Flask-Limiter,
+//! seconds from now elsewhere.
+
+use http::header::{HeaderMap, HeaderName};
+
+use super::Told;
+use super::line::number;
+
+/// Limit, remaining and reset, spelled as GitHub does.
+pub(super) static PLAIN: [HeaderName; 3] = [
+    HeaderName::from_static("x-ratelimit-limit"),
+    HeaderName::from_static("x-ratelimit-remaining"),
+    HeaderName::from_static("x-ratelimit-reset"),
+];
+
+/// The same, spelled as X does.
+pub(super) static HYPHENATED: [HeaderName; 3] = [
+    HeaderName::from_static("x-rate-limit-limit"),
+    HeaderName::from_static("x-rate-limit-remaining"),
+    HeaderName::from_static("x-rate-limit-reset"),
+];
+
+/// What the reset is counted from.
+#[derive(Clone, Copy)]
+pub(super) enum Unit {
+    /// Seconds since 1970.
+    Epoch,
+    /// Seconds from now.
+    Delta,
+}
+
+pub(super) fn write(
+    [limit, remaining, reset]: &'static [HeaderName; 3],
+    unit: Unit,
+    told: &Told<'_, '_>,
+    headers: &mut HeaderMap,
+) {
+    if told.stays(super::read_number(headers, remaining)) {
+        return;
+    }
+    headers.insert(limit, number(told.figures.limit));
+    headers.insert(remaining, number(told.figures.remaining));
+    let instant = match unit {
+        Unit::Epoch => told.figures.at,
+        Unit::Delta => told.figures.after,
+    };
+    headers.insert(reset, number(instant));
+}

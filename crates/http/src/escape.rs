@@ -1,0 +1,23 @@
+//! Spelling what may not stand plainly in a header or a body.
+
+use std::fmt::Write;
+
+/// `%` and the two upper-case hex digits of a byte.
+pub(crate) fn percent(byte: u8) -> [u8; 3] {
+    let digit = |value: u8| if value < 10 { b'0' + value } else { b'A' - 10 + value };
+    [b'%', digit(byte >> 4), digit(byte & 0x0f)]
+}
+
+/// Adds `text` to `json` as a string (RFC 8259, 7).
+pub(crate) fn json(text: &str, json: &mut String) {
+    json.push('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => json.extend(['\\', character]),
+            '\0'..='\x1f' => write!(json, "\\u{:04x}", u32::from(character))
+                .expect("a String takes whatever is written to it"),
+            _ => json.push(character),
+        }
+    }
+    json.push('"');
+}
