@@ -1,0 +1,102 @@
+//! Reading a config file: every problem is found, and each has its place and a hint.
+//!
+//! Three crates own sections of one file; all of them read with the [`Section`]s of one [`Reading`].
+//! A section gives each key once, knows which keys were asked for, and complains of all others when
+//! it is dropped.
+
+mod environment;
+mod problem;
+mod render;
+mod section;
+mod source;
+mod suggest;
+mod text;
+mod value;
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+
+pub use environment::process_environment;
+pub use problem::{Problem, Problems, Severity};
+pub use section::Section;
+pub use source::{Source, SourceError};
+pub use suggest::nearest;
+pub use text::Text;
+pub use value::Value;
+
+/// Where the values of `${NAME}` come from.
+pub type Environment<'e> = &'e dyn Fn(&str) -> Option<String>;
+
+/// One reading of one file, and what was found wrong with it so far.
+///
+/// ```
+/// use tollgate_policy::config::{Reading, Source};
+/// let source = Source::new("limits.toml", "[server]\nlisten = \":80\"\nlisen = 1\n")?;
+/// let reading = Reading::new(source, &|_| None);
+/// let mut root = reading.root();
+/// let mut server = root.section("server").unwrap();
+/// assert_eq!(server.text("listen", "an address").unwrap().as_str(), ":80");
+/// drop((server, root));
+/// let problems = reading.finish();
+/// assert!(problems.has_errors());
+/// assert!(problems.to_string().contains("limits.toml:3:1"));
+/// assert!(problems.to_string().contains("did you mean `listen`?"));
+/// # Ok::<(), tollgate_policy::config::SourceError>(())
+/// ```
+pub struct Reading<'e> {
+    source: Source,
+    environment: Environment<'e>,
+    problems: RefCell<Vec<Problem>>,
+}
+
+impl<'e> Reading<'e> {
+    /// Begins to read `source`; `environment` gives the value of `${NAME}`.
+    ///
+    /// [`process_environment`] is the one of this process.
+    #[must_use]
+    pub fn new(source: Source, environment: Environment<'e>) -> Reading<'e> {
+        Reading { source, environment, problems: RefCell::default() }
+    }
+
+    /// The whole file as a section. A file that is not TOML gives what could be read of it.
+    #[must_use]
+    pub fn root(&self) -> Section<'_> {
+        let (table, errors) = DeTable::parse_recoverable(self.source.text());
+        for error in &errors {
+            let place = error.span().unwrap_or(0..0);
+            self.report(Problem::error(place, error.message(), Problem::TOML));
+        }
+        // What follows a syntax error is often a consequence of it, and would bury it.
+        let table = if errors.is_empty() { table.into_inner() } else { DeTable::new() };
+        Section::new(self, String::new(), 0..0, table)
+    }
+
+    /// Notes a problem.
+    pub fn report(&self, problem: Problem) {
+        self.problems.borrow_mut().push(problem);
+    }
+
+    /// What was found, in the order of the file.
+    #[must_use]
+    pub fn finish(self) -> Problems {
+        Problems::new(self.source, self.problems.into_inner())
+    }
+
+    /// `text` as written at `span`, with each `${NAME}` replaced.
+    fn text(&self, written: &str, span: Range<usize>) -> Option<Text> {
+        match environment::replace(written, self.environment) {
+            Ok(replaced) => Some(Text::new(replaced, span)),
+            Err(error) => {
+                let (message, expected) = error.explained();
+                self.report(Problem::error(span, message, expected));
+                None
+            }
+        }
+    }
+
+    fn value<'r>(&'r self, path: String, span: Range<usize>, value: DeValue<'r>) -> Value<'r> {
+        Value::new(self, path, span, value)
+    }
+}

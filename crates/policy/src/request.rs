@@ -1,0 +1,74 @@
+//! What a policy may ask of a request.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+/// A request, as far as limits look at it.
+///
+/// Whoever implements this settles what belongs to its protocol: who the client is, what form a
+/// path and a host have. Everything else (which lines count, what is missing) is settled here.
+pub trait Request {
+    /// The method as it was sent. Case does not matter, and HEAD counts as GET.
+    fn method(&self) -> &str;
+
+    /// The path in the form that limits match: [`RequestPath::matched`](crate::RequestPath::matched)
+    /// with the policy's [`case`](crate::Policy::case).
+    fn path(&self) -> &str;
+
+    /// The path exactly as it was sent, without its query. An exemption holds only for its one
+    /// spelling.
+    fn raw_path(&self) -> &str;
+
+    /// The pattern by which the application routes this request, if it tells.
+    fn route(&self) -> Option<&str> {
+        None
+    }
+
+    /// The host in small letters, without a default port and a trailing dot.
+    fn host(&self) -> Option<&str>;
+
+    /// The client's address, by whatever rule that is found; `None` when there is none, as on a
+    /// Unix socket.
+    fn client(&self) -> Option<IpAddr>;
+
+    /// Whether the immediate peer is one whose word counts, as a configured proxy.
+    fn is_peer_trusted(&self) -> bool;
+
+    /// Who asks, as the application's own authentication found.
+    fn user(&self) -> Option<&[u8]>;
+
+    /// The value of a header; `name` is in small letters. Blanks around a value are not part of it.
+    fn header(&self, name: &str) -> Given<'_>;
+
+    /// The value of a query parameter, escapes undone in name and value, `+` read as a blank.
+    fn query(&self, name: &str) -> Given<'_>;
+
+    /// The value of a cookie.
+    fn cookie(&self, name: &str) -> Given<'_>;
+}
+
+/// What a request gives under a name.
+///
+/// A name that is given twice has no value: servers disagree on which of them counts, so whoever
+/// sends two could choose between budgets. What needs the value is refused then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given<'r> {
+    /// The name does not occur.
+    Nothing,
+    /// It occurs once, with this value, which may be empty.
+    One(Cow<'r, [u8]>),
+    /// It occurs more than once, with whatever values.
+    Several,
+}
+
+impl<'r> Given<'r> {
+    /// What these values of one name amount to.
+    pub fn of<V: Into<Cow<'r, [u8]>>>(values: impl IntoIterator<Item = V>) -> Given<'r> {
+        let mut values = values.into_iter();
+        match (values.next(), values.next()) {
+            (None, _) => Given::Nothing,
+            (Some(value), None) => Given::One(value.into()),
+            (Some(_), Some(_)) => Given::Several,
+        }
+    }
+}
