@@ -1,8 +1,39 @@
-//! Which limits apply to which request, from a config file.
+//! Which limits apply to which request, from a config file or from code.
+//!
+//! A [`Policy`] is a list of [`LimitSpec`]s: a limit of `tollgate-core` and everything that decides
+//! to which requests it applies, whose budget they use and what they cost. It knows neither HTTP nor
+//! gRPC: whoever does shows it each request as a [`Request`] and gets a [`Selection`].
+//!
+//! Read it in this order: [`path`] (one form of a path), [`config`] (reading a file), [`KeyPart`]
+//! and [`When`] (the words of a limit), [`LimitSpec`], [`Policy`].
 
 pub mod config;
+mod cost;
+mod finding;
+mod key;
+mod limit_spec;
+mod list;
+mod message;
+mod method;
+mod network;
 pub mod path;
+mod pattern;
+mod policy;
 mod request;
+mod routes;
+mod statuses;
+mod when;
 
+pub use cost::{Cost, HeaderCost};
+pub use finding::{Finding, PolicyError};
+pub use key::{KeyPart, KeyPartError};
+pub use limit_spec::{Count, Fallback, LimitSpec};
+pub use message::{Message, MessageError};
 pub use path::{Case, PathError, RequestPath};
+pub use pattern::{PathPattern, PathPatternError};
+pub use policy::{
+    Free, Lack, Matched, Matches, Policy, PolicyBuilder, Preflights, Refused, Scratch, Selection,
+};
 pub use request::{Given, Request};
+pub use statuses::{Statuses, StatusesError};
+pub use when::{When, WhenError};

@@ -1,0 +1,85 @@
+//! What is wrong with, or doubtful about, a policy.
+
+use std::error::Error;
+use std::fmt;
+
+/// What is said of one part of a policy, and what was expected instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Complaint {
+    pub(crate) message: String,
+    pub(crate) expected: String,
+}
+
+impl Complaint {
+    pub(crate) fn new(message: impl Into<String>, expected: impl Into<String>) -> Complaint {
+        Complaint { message: message.into(), expected: expected.into() }
+    }
+
+    pub(crate) fn at(self, place: Place) -> Finding {
+        Finding { place, complaint: self }
+    }
+}
+
+/// Which part of a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A key of the limit with this number.
+    Limit(usize, &'static str),
+    /// An entry of the list of who is free.
+    Allow(usize),
+    /// An entry of the list of who is forbidden.
+    Deny(usize),
+    /// A named route.
+    Route(usize),
+}
+
+/// Something to be said of a policy, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub(crate) place: Place,
+    pub(crate) complaint: Complaint,
+}
+
+impl Finding {
+    /// What is wrong or doubtful.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.complaint.message
+    }
+
+    /// What was expected or would be better.
+    #[must_use]
+    pub fn expected(&self) -> &str {
+        &self.complaint.expected
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; expected {}", self.message(), self.expected())
+    }
+}
+
+/// Why limits do not make a policy: everything that is wrong with them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyError {
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl PolicyError {
+    /// What is wrong, at least one thing.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter()
+    }
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (nth, finding) in self.findings.iter().enumerate() {
+            write!(f, "{}{finding}", if nth > 0 { "\n" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for PolicyError {}

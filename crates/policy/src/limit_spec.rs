@@ -1,0 +1,283 @@
+//! A limit and everything that decides to which requests it applies, and how.
+
+use std::fmt;
+
+use tollgate_core::{Algorithm, Effect, Limit};
+
+use crate::cost::Cost;
+use crate::key::{KeyPart, Secret};
+use crate::message::Message;
+use crate::statuses::Statuses;
+use crate::when::When;
+
+/// A limit with its policy: which requests it is for, whose budget they use, what they cost.
+///
+/// The config file and code build the same thing.
+///
+/// ```
+/// use tollgate_core::{Algorithm, Limit};
+/// use tollgate_policy::{Count, KeyPart, LimitSpec, Policy};
+/// let rate = "5 per 15 minutes".parse()?;
+/// let login = Limit::builder("login", rate).algorithm(Algorithm::SlidingWindow).build()?;
+/// let login = LimitSpec::new(login)
+///     .when("POST /api/auth/login".parse()?)
+///     .by([KeyPart::Client])
+///     .count(Count::Failures);
+/// let policy = Policy::builder().limit(login).build()?;
+/// assert_eq!(policy.limits().count(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LimitSpec {
+    pub(crate) name: Box<str>,
+    pub(crate) windows: Vec<Limit>,
+    pub(crate) by: Vec<KeyPart>,
+    pub(crate) fallback: Fallback,
+    pub(crate) when: When,
+    pub(crate) cost: Cost,
+    pub(crate) count: Count,
+    pub(crate) failures: Statuses,
+    pub(crate) message: Option<Message>,
+    pub(crate) effect: Effect,
+    pub(crate) state: Switch,
+    pub(crate) overrides: Vec<Override>,
+}
+
+/// Whether a limit is in force at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Switch {
+    On,
+    Off,
+}
+
+/// Another quota for one value of the key's first part.
+#[derive(Clone)]
+pub(crate) struct Override {
+    pub(crate) value: String,
+    pub(crate) windows: Vec<Limit>,
+}
+
+impl fmt::Debug for Override {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = Secret::new(self.value.as_bytes());
+        f.debug_struct("Override").field("value", &value).field("windows", &self.windows).finish()
+    }
+}
+
+/// What happens to a request that lacks a part of the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fallback {
+    /// This part stands in for the missing one; without it too, the request is refused.
+    Part(KeyPart),
+    /// The request is refused.
+    Refuse,
+    /// The limit does not apply.
+    Skip,
+}
+
+impl Default for Fallback {
+    /// The client: who does not say who he is shares the budget of his address.
+    fn default() -> Fallback {
+        Fallback::Part(KeyPart::Client)
+    }
+}
+
+/// Which answers are charged in the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Count {
+    /// All.
+    #[default]
+    All,
+    /// Those that fail; the others give their charge back.
+    Failures,
+    /// Those that do not fail.
+    Successes,
+}
+
+impl LimitSpec {
+    /// A limit for every request, by client, at cost 1.
+    #[must_use]
+    pub fn new(limit: Limit) -> LimitSpec {
+        LimitSpec::windows(limit.name().into(), vec![limit])
+    }
+
+    pub(crate) fn windows(name: Box<str>, windows: Vec<Limit>) -> LimitSpec {
+        LimitSpec {
+            name,
+            windows,
+            by: vec![KeyPart::Client],
+            fallback: Fallback::default(),
+            when: When::default(),
+            cost: Cost::default(),
+            count: Count::default(),
+            failures: Statuses::errors(),
+            message: None,
+            effect: Effect::Enforce,
+            state: Switch::On,
+            overrides: Vec::new(),
+        }
+    }
+
+    /// The same with a further window: a request is charged on all of them or on none.
+    #[must_use]
+    pub fn also(mut self, window: Limit) -> LimitSpec {
+        self.windows.push(window);
+        self
+    }
+
+    /// The same for these requests only.
+    #[must_use]
+    pub fn when(self, when: When) -> LimitSpec {
+        LimitSpec { when, ..self }
+    }
+
+    /// The same with one budget for each combination of these parts.
+    #[must_use]
+    pub fn by(self, parts: impl IntoIterator<Item = KeyPart>) -> LimitSpec {
+        LimitSpec { by: parts.into_iter().collect(), ..self }
+    }
+
+    /// The same with this for requests that lack a part of the key.
+    #[must_use]
+    pub fn fallback(self, fallback: Fallback) -> LimitSpec {
+        LimitSpec { fallback, ..self }
+    }
+
+    /// The same at this cost.
+    #[must_use]
+    pub fn cost(self, cost: Cost) -> LimitSpec {
+        LimitSpec { cost, ..self }
+    }
+
+    /// The same, charging only some answers in the end; window algorithms only.
+    #[must_use]
+    pub fn count(self, count: Count) -> LimitSpec {
+        LimitSpec { count, ..self }
+    }
+
+    /// The same with these statuses as failures, instead of 400 and above.
+    #[must_use]
+    pub fn failures(self, failures: Statuses) -> LimitSpec {
+        LimitSpec { failures, ..self }
+    }
+
+    /// The same with a text for whoever is refused.
+    #[must_use]
+    pub fn message(self, message: Message) -> LimitSpec {
+        LimitSpec { message: Some(message), ..self }
+    }
+
+    /// The same, decided and told but never blocking.
+    #[must_use]
+    pub fn shadow(self) -> LimitSpec {
+        LimitSpec { effect: Effect::Shadow, ..self }
+    }
+
+    /// The same, not in force.
+    #[must_use]
+    pub fn disabled(self) -> LimitSpec {
+        LimitSpec { state: Switch::Off, ..self }
+    }
+
+    /// The same with other windows for one value of the first part of the key: an API key, a user,
+    /// an address or a network.
+    #[must_use]
+    pub fn override_for(
+        mut self,
+        value: impl Into<String>,
+        windows: impl IntoIterator<Item = Limit>,
+    ) -> LimitSpec {
+        let windows = windows.into_iter().collect();
+        self.overrides.push(Override { value: value.into(), windows });
+        self
+    }
+
+    /// The name, as in the file.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The limits it stands for, one for each window, without its overrides.
+    #[must_use]
+    pub fn limits(&self) -> &[Limit] {
+        &self.windows
+    }
+
+    /// The parts of its key.
+    #[must_use]
+    pub fn key(&self) -> &[KeyPart] {
+        &self.by
+    }
+
+    /// What happens to a request that lacks a part of the key.
+    #[must_use]
+    pub fn on_missing(&self) -> &Fallback {
+        &self.fallback
+    }
+
+    /// Which requests it is for.
+    #[must_use]
+    pub fn condition(&self) -> &When {
+        &self.when
+    }
+
+    /// What a request costs.
+    #[must_use]
+    pub fn price(&self) -> &Cost {
+        &self.cost
+    }
+
+    /// Which answers are charged in the end.
+    #[must_use]
+    pub fn counted(&self) -> Count {
+        self.count
+    }
+
+    /// Whether an answer of this status gives its charge back.
+    #[must_use]
+    pub fn gives_back(&self, status: u16) -> bool {
+        match self.count {
+            Count::All => false,
+            Count::Failures => !self.failures.contains(status),
+            Count::Successes => self.failures.contains(status),
+        }
+    }
+
+    /// The text for whoever is refused, if the limit has its own.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Message> {
+        self.message.as_ref()
+    }
+
+    /// Whether its refusal blocks or is only told.
+    #[must_use]
+    pub fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    /// Whether it is in force.
+    #[must_use]
+    pub fn is_enabled(&self) -> bool {
+        self.state == Switch::On
+    }
+
+    /// How many values of its key have other quotas.
+    #[must_use]
+    pub fn overrides(&self) -> usize {
+        self.overrides.len()
+    }
+
+    /// All its limits, overrides included.
+    pub(crate) fn every_limit(&self) -> impl Iterator<Item = &Limit> {
+        self.windows.iter().chain(self.overrides.iter().flat_map(|other| &other.windows))
+    }
+}
+
+/// Whether a charge under the algorithm can be given back to the last bit.
+pub(crate) fn is_window(algorithm: Algorithm) -> bool {
+    matches!(
+        algorithm,
+        Algorithm::FixedWindow(_) | Algorithm::SlidingWindow | Algorithm::SlidingLog
+    )
+}

@@ -1,0 +1,82 @@
+//! Limits, lists and routes, compiled: asked of each request.
+
+mod builder;
+mod overrides;
+mod select;
+
+use crate::limit_spec::LimitSpec;
+use crate::list::List;
+use crate::method::{MethodSet, Methods};
+use crate::path::Case;
+use crate::routes::Routes;
+
+pub use builder::PolicyBuilder;
+use overrides::Overrides;
+pub use select::{Free, Lack, Matched, Matches, Refused, Scratch, Selection};
+
+/// Which limits apply to which request.
+///
+/// Built by [`Policy::builder`], never changed after.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    limits: Vec<Compiled>,
+    /// The limits that are for every path, in ascending order.
+    everywhere: Vec<u32>,
+    routes: Routes,
+    methods: Methods,
+    allow: List,
+    deny: List,
+    preflights: Preflights,
+    case: Case,
+    ipv6_prefix: u8,
+}
+
+/// A limit as it is asked.
+#[derive(Clone, Debug)]
+struct Compiled {
+    spec: LimitSpec,
+    methods: MethodSet,
+    overrides: Overrides,
+}
+
+/// What becomes of a browser's question before a request across origins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Preflights {
+    /// It costs nothing: it is not the user's doing, and a refused one breaks the page.
+    #[default]
+    Free,
+    /// It is limited like any other request.
+    Limited,
+}
+
+impl Policy {
+    /// A policy made by code.
+    pub fn builder() -> PolicyBuilder {
+        PolicyBuilder::default()
+    }
+
+    /// The limits in the order they were given, disabled ones too.
+    pub fn limits(&self) -> impl Iterator<Item = &LimitSpec> {
+        self.limits.iter().map(|limit| &limit.spec)
+    }
+
+    /// How the paths of requests have to be matched, for
+    /// [`RequestPath::matched`](crate::RequestPath::matched).
+    #[must_use]
+    pub fn case(&self) -> Case {
+        self.case
+    }
+
+    /// How many bits of an IPv6 address stand for one client.
+    #[must_use]
+    pub fn ipv6_prefix(&self) -> u8 {
+        self.ipv6_prefix
+    }
+
+    /// The same policy with another number of bits of an IPv6 address for one client, 32 to 128;
+    /// others are brought into that range.
+    #[must_use]
+    pub fn with_ipv6_prefix(self, bits: u8) -> Policy {
+        Policy { ipv6_prefix: bits.clamp(32, 128), ..self }
+    }
+}

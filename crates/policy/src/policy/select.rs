@@ -1,0 +1,296 @@
+//! Which limits apply to a request.
+
+use smallvec::SmallVec;
+use tollgate_core::{Charge, Effect, Key, Limit};
+
+use super::overrides::windows;
+use super::{Compiled, Policy, Preflights};
+use crate::key::{Encoded, KeyBuffer, KeyBytes, KeyPart, PartValue};
+use crate::limit_spec::{Fallback, LimitSpec};
+use crate::list::Listed;
+use crate::request::{Given, Request};
+use crate::routes::Found;
+
+/// What a policy says of a request.
+#[derive(Debug)]
+pub enum Selection<'p, 's> {
+    /// No limit applies, whatever the limits say.
+    Free(Free<'p>),
+    /// It is forbidden by a list that has this part of it.
+    Forbidden(&'p KeyPart),
+    /// It lacks what a limit needs, so nobody can tell whose budget it is.
+    Refused(Refused<'p>),
+    /// These limits apply, perhaps none.
+    Limits(Matches<'p, 's>),
+}
+
+/// Why a request is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Free<'p> {
+    /// A list has this part of it.
+    Listed(&'p KeyPart),
+    /// It is a browser's question before a request across origins.
+    Preflight,
+}
+
+/// What a request lacks.
+#[derive(Clone, Copy, Debug)]
+pub struct Refused<'p> {
+    /// The limit that needs it; `None` when it is the list of who is forbidden.
+    pub limit: Option<&'p LimitSpec>,
+    /// The part that is needed.
+    pub part: &'p KeyPart,
+    /// What is the matter with it.
+    pub lack: Lack,
+}
+
+/// What is the matter with a part of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// It is missing or empty.
+    Missing,
+    /// It is given more than once, and servers disagree on which one counts.
+    Several,
+}
+
+/// The limits that apply to a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Matches<'p, 's> {
+    policy: &'p Policy,
+    scratch: &'s Scratch,
+}
+
+/// One limit that applies: what is charged, and to whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Matched<'p, 's> {
+    /// The limit with its policy.
+    pub spec: &'p LimitSpec,
+    /// The window of it that is charged here, after overrides.
+    pub limit: &'p Limit,
+    /// Whose budget.
+    pub key: Key<'s>,
+    /// How much, at least 1.
+    pub cost: u64,
+    /// Whether a refusal blocks or is only told.
+    pub effect: Effect,
+}
+
+impl<'p, 's> Matched<'p, 's> {
+    /// The charge to ask a store for.
+    #[must_use]
+    pub fn charge(&self) -> Charge<'p, 's> {
+        let charge = Charge::new(self.limit, self.key).cost(self.cost);
+        Charge { effect: self.effect, ..charge }
+    }
+}
+
+/// Room for the keys of one request: reused, or made anew for each.
+///
+/// It holds four limits with keys of up to 128 bytes in itself; for more it allocates.
+#[derive(Clone, Debug, Default)]
+pub struct Scratch {
+    bytes: KeyBytes,
+    entries: SmallVec<[Entry; 4]>,
+}
+
+impl Scratch {
+    /// Empty room.
+    #[must_use]
+    pub fn new() -> Scratch {
+        Scratch::default()
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    limit: u32,
+    windows: Option<usize>,
+    key: Encoded,
+    cost: u64,
+}
+
+/// What the policy makes of a request before it asks each limit.
+pub(super) struct View<'p> {
+    pub(super) found: Found<'p>,
+    pub(super) candidates: SmallVec<[u32; 8]>,
+    pub(super) methods: crate::method::MethodSet,
+    pub(super) method: &'p str,
+}
+
+/// A key that cannot be built.
+pub(super) enum NoKey<'p> {
+    Skipped(&'p KeyPart),
+    Refused(&'p KeyPart, Lack),
+}
+
+impl Policy {
+    /// Which limits apply to `request`. The keys are kept in `scratch`, whatever it held before.
+    ///
+    /// Does not allocate for up to 4 limits, 8 patterns that match the path, and keys of up to 128
+    /// bytes. What is forbidden goes before what is free.
+    pub fn select<'p, 's, R: Request + ?Sized>(
+        &'p self,
+        request: &R,
+        scratch: &'s mut Scratch,
+    ) -> Selection<'p, 's> {
+        scratch.bytes.clear();
+        scratch.entries.clear();
+        match self.deny.find(request) {
+            Listed::Yes(part) => return Selection::Forbidden(part),
+            Listed::Unclear(part) => {
+                return Selection::Refused(Refused { limit: None, part, lack: Lack::Several });
+            }
+            Listed::No => {}
+        }
+        if let Some(free) = self.free(request) {
+            return Selection::Free(free);
+        }
+        let view = self.view(request);
+        for &at in &view.candidates {
+            let Some(limit) = self.limit(at) else { continue };
+            if !limit.methods.meets(view.methods) {
+                continue;
+            }
+            match self.key(limit, request, &view, &mut scratch.bytes) {
+                Ok((key, windows)) => {
+                    let cost = limit.spec.cost.of(request);
+                    scratch.entries.push(Entry { limit: at, windows, key, cost });
+                }
+                Err(NoKey::Refused(part, lack)) if limit.spec.effect == Effect::Enforce => {
+                    let limit = Some(&limit.spec);
+                    return Selection::Refused(Refused { limit, part, lack });
+                }
+                // A limit that only watches must not refuse for want of a key either.
+                Err(NoKey::Refused(..) | NoKey::Skipped(_)) => {}
+            }
+        }
+        Selection::Limits(Matches { policy: self, scratch })
+    }
+
+    fn free<R: Request + ?Sized>(&self, request: &R) -> Option<Free<'_>> {
+        match self.allow.find(request) {
+            Listed::Yes(part) => Some(Free::Listed(part)),
+            _ if self.preflights == Preflights::Free && is_preflight(request) => {
+                Some(Free::Preflight)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn limit(&self, at: u32) -> Option<&Compiled> {
+        self.limits.get(usize::try_from(at).ok()?)
+    }
+
+    pub(super) fn view<R: Request + ?Sized>(&self, request: &R) -> View<'_> {
+        let found = self.routes.find(request.path());
+        let mut candidates = SmallVec::from_slice(&self.everywhere);
+        if !found.is_empty() {
+            candidates.extend(found.iter().flat_map(|node| node.limits().iter().copied()));
+            candidates.sort_unstable();
+            candidates.dedup();
+        }
+        let (methods, method) = self.methods.find(request.method());
+        View { found, candidates, methods, method }
+    }
+
+    /// The key of a request under a limit, and which of its overrides applies.
+    fn key<'p, R: Request + ?Sized>(
+        &self,
+        limit: &'p Compiled,
+        request: &R,
+        view: &View<'_>,
+        bytes: &mut KeyBytes,
+    ) -> Result<(Encoded, Option<usize>), NoKey<'p>> {
+        let mut buffer = KeyBuffer::new(bytes);
+        let mut windows = None;
+        for (nth, part) in limit.spec.by.iter().enumerate() {
+            let (used, value) = match part_value(&limit.spec, part, request, view) {
+                Ok(found) => found,
+                Err(none) => {
+                    buffer.abandon();
+                    return Err(none);
+                }
+            };
+            let stands_in = !std::ptr::eq(used, part);
+            if nth == 0 && !stands_in {
+                windows = limit.overrides.find(&value);
+            }
+            match value {
+                PartValue::Address(address) => match Key::network(address, self.ipv6_prefix) {
+                    network if limit.spec.by.len() == 1 => {
+                        return Ok((Encoded::Whole(network), windows));
+                    }
+                    Key::Net(net) => buffer.part(used, stands_in, &net.to_bytes()),
+                    _ => {}
+                },
+                PartValue::Bytes(value) => buffer.part(used, stands_in, &value),
+                PartValue::Missing | PartValue::Several => {}
+            }
+        }
+        Ok((buffer.finish(), windows))
+    }
+}
+
+/// The value of a part of a limit's key, or of the part that stands in for it; never missing.
+pub(super) fn part_value<'p, 'r, R: Request + ?Sized>(
+    spec: &'p LimitSpec,
+    part: &'p KeyPart,
+    request: &'r R,
+    view: &'r View<'_>,
+) -> Result<(&'p KeyPart, PartValue<'r>), NoKey<'p>> {
+    let value = |part: &KeyPart| {
+        let route = match part {
+            KeyPart::Route => request.route().or(view.found.first().map(|node| node.name())),
+            _ => None,
+        };
+        PartValue::of(part, request, route.unwrap_or_default(), view.method)
+    };
+    let known = |part: &'p KeyPart, value: PartValue<'r>| match value {
+        PartValue::Missing => Err(NoKey::Refused(part, Lack::Missing)),
+        PartValue::Several => Err(NoKey::Refused(part, Lack::Several)),
+        value => Ok((part, value)),
+    };
+    match (value(part), &spec.fallback) {
+        (PartValue::Missing, Fallback::Skip) => Err(NoKey::Skipped(part)),
+        (PartValue::Missing, Fallback::Part(other)) => known(other, value(other)),
+        (value, _) => known(part, value),
+    }
+}
+
+/// A browser's question before a request across origins (Fetch, "CORS-preflight request").
+fn is_preflight<R: Request + ?Sized>(request: &R) -> bool {
+    request.method() == "OPTIONS"
+        && request.header("origin") != Given::Nothing
+        && request.header("access-control-request-method") != Given::Nothing
+}
+
+impl<'p, 's> Matches<'p, 's> {
+    /// The limits in the order of the policy, one item for each window.
+    pub fn iter(&self) -> impl Iterator<Item = Matched<'p, 's>> + use<'p, 's> {
+        let Matches { policy, scratch } = *self;
+        scratch.entries.iter().flat_map(move |entry| {
+            let key = match &entry.key {
+                Encoded::Whole(key) => *key,
+                Encoded::Bytes(range) => {
+                    Key::Bytes(scratch.bytes.get(range.clone()).unwrap_or_default())
+                }
+            };
+            let spec = policy.limit(entry.limit).map(|limit| &limit.spec);
+            spec.into_iter().flat_map(move |spec| {
+                windows(spec, entry.windows).iter().map(move |limit| Matched {
+                    spec,
+                    limit,
+                    key,
+                    cost: entry.cost,
+                    effect: spec.effect,
+                })
+            })
+        })
+    }
+
+    /// Whether no limit applies.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.scratch.entries.is_empty()
+    }
+}

@@ -1,0 +1,108 @@
+//! From a path to all patterns that match it, without looking at each.
+
+use std::collections::BTreeMap;
+
+use matchit::Router;
+use smallvec::SmallVec;
+
+use crate::path::Case;
+use crate::pattern::PathPattern;
+
+/// All patterns of a policy.
+///
+/// A router gives one answer per path, while one path may match `/*`, `/api/*` and `/api/login`. So
+/// patterns that share a path stand in different routers: within one router at most one matches, and
+/// its answer needs no check. There are as many routers as patterns lie above one another, which is
+/// seldom more than four.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Routes {
+    layers: Vec<Router<usize>>,
+    /// From the most to the least specific.
+    nodes: Vec<Node>,
+}
+
+/// Patterns of one shape, and the limits that are for them.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pattern: PathPattern,
+    name: Box<str>,
+    limits: Vec<u32>,
+}
+
+impl Node {
+    /// The pattern as it was first written.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The limits that are for it, in ascending order.
+    pub(crate) fn limits(&self) -> &[u32] {
+        &self.limits
+    }
+}
+
+/// The nodes that match a path, from the most to the least specific.
+pub(crate) type Found<'p> = SmallVec<[&'p Node; 8]>;
+
+impl Routes {
+    /// The routes of these patterns, each with the limit it is for, if any.
+    pub(crate) fn new(
+        patterns: impl IntoIterator<Item = (PathPattern, Option<u32>)>,
+        case: Case,
+    ) -> Routes {
+        let mut by_shape = BTreeMap::new();
+        for (pattern, limit) in patterns {
+            let folded = pattern.in_case(case);
+            let node: &mut Node = by_shape.entry(folded.segments().to_vec()).or_insert_with(|| {
+                Node { name: pattern.to_string().into(), pattern: folded, limits: Vec::new() }
+            });
+            node.limits.extend(limit);
+        }
+        let nodes: Vec<Node> = by_shape.into_values().collect();
+        let layers = layers(&nodes);
+        Routes { layers, nodes }
+    }
+
+    /// All that match `path`.
+    pub(crate) fn find(&self, path: &str) -> Found<'_> {
+        let hits = self.layers.iter().filter_map(|layer| layer.at(path).ok());
+        let mut found: SmallVec<[usize; 8]> = hits.map(|hit| *hit.value).collect();
+        found.sort_unstable();
+        found.into_iter().filter_map(|at| self.nodes.get(at)).collect()
+    }
+}
+
+/// Puts each node into the first router that has none it overlaps.
+fn layers(nodes: &[Node]) -> Vec<Router<usize>> {
+    // Literal patterns of different shape never overlap, so theirs need no comparing.
+    let (literal, open): (Vec<_>, Vec<_>) =
+        nodes.iter().enumerate().partition(|(_, node)| node.pattern.is_literal());
+    let mut layers: Vec<(Router<usize>, Vec<&PathPattern>)> = Vec::new();
+    let mut literals = Router::new();
+    for (at, node) in &literal {
+        insert(&mut literals, &node.pattern, *at);
+    }
+    for (at, node) in open {
+        let place = layers
+            .iter_mut()
+            .find(|(_, there)| !there.iter().any(|pattern| pattern.overlaps(&node.pattern)));
+        let (router, there) = match place {
+            Some(place) => place,
+            None => layers.push_mut((Router::new(), Vec::new())),
+        };
+        insert(router, &node.pattern, at);
+        there.push(&node.pattern);
+    }
+    let literals = (!literal.is_empty()).then_some(literals);
+    literals.into_iter().chain(layers.into_iter().map(|(router, _)| router)).collect()
+}
+
+fn insert(router: &mut Router<usize>, pattern: &PathPattern, at: usize) {
+    for route in pattern.routes() {
+        let inserted = router.insert(route, at);
+        debug_assert!(
+            inserted.is_ok(),
+            "patterns that do not overlap never conflict: {inserted:?}"
+        );
+    }
+}
