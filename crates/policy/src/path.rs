@@ -109,15 +109,12 @@ impl<'a> RequestPath<'a> {
 
     // The query is sent on as it came, so it must not be able to end the line it is sent on.
     fn check_query(&self) -> Result<(), PathError> {
-        let wrong = |byte: u8| byte.is_ascii_control() || matches!(byte, b' ' | b'#');
         let query = self.query().unwrap_or_default();
-        match query.bytes().enumerate().find(|&(_, byte)| wrong(byte)) {
-            None => Ok(()),
-            Some((at, byte)) => Err(PathError::new(
-                normal::why_not_raw(byte).unwrap_or(Reason::Control),
-                self.raw_length + 1 + at,
-            )),
-        }
+        let fault = query.bytes().enumerate().find_map(|(at, byte)| {
+            let reason = normal::why_not_raw(byte)?;
+            Some(PathError::new(reason, self.raw_length + 1 + at))
+        });
+        fault.map_or(Ok(()), Err)
     }
 }
 
@@ -185,7 +182,9 @@ impl fmt::Display for PathError {
             Reason::Escape => "two hex digits after `%`",
             Reason::Encoding => "valid UTF-8",
             Reason::AboveRoot => "no `..` that climbs above the root",
-            Reason::DotParameters => "no parameters on a dot segment, which servers read differently",
+            Reason::DotParameters => {
+                "no parameters on a dot segment, which servers read differently"
+            }
         };
         write!(f, "expected {expected}, at byte {} of the request target", self.at)
     }

@@ -8,6 +8,14 @@ use super::normal::{is_plain, read_character};
 
 /// The matched form of a path in its normal form.
 pub(super) fn matched(normal: &str, case: Case) -> Cow<'_, str> {
+    let stays = |byte: u8| {
+        !matches!(byte, b';' | b'%') && (case == Case::Kept || !byte.is_ascii_uppercase())
+    };
+    if normal.bytes().all(stays) {
+        return Cow::Borrowed(
+            normal.strip_suffix('/').filter(|name| !name.is_empty()).unwrap_or(normal),
+        );
+    }
     let mut draft = Draft::new(normal);
     for segment in normal.split('/') {
         let name = segment.split_once(';').map_or(segment, |(name, _)| name);
@@ -27,7 +35,7 @@ fn copy_name(mut name: &str, case: Case, draft: &mut Draft<'_>) {
     loop {
         let (run, rest) = name.split_at(name.bytes().take_while(|&byte| stays(byte)).count());
         draft.put(run);
-        // A normal path has only whole escapes, so only its end stops this.
+        // A normal path has only whole escapes, so only the end of the name stops this.
         let Ok((character, length)) = read_character(rest) else {
             return;
         };
@@ -39,9 +47,10 @@ fn copy_name(mut name: &str, case: Case, draft: &mut Draft<'_>) {
     }
 }
 
-/// Up and down again, so that letters with two small forms (σ, ς) become one.
+/// Up and down again, so that letters with two small forms (σ, ς) become one; down first, for the
+/// one capital that only a small letter leads up from (ẞ, ß, SS).
 fn fold(character: char) -> impl Iterator<Item = char> {
-    character.to_uppercase().flat_map(char::to_lowercase)
+    character.to_lowercase().flat_map(char::to_uppercase).flat_map(char::to_lowercase)
 }
 
 fn spell(character: char, draft: &mut Draft<'_>) {

@@ -10,9 +10,14 @@ pub(super) fn normalise(target: &str) -> Result<(Cow<'_, str>, usize), PathError
     if !target.starts_with('/') {
         return Err(PathError::new(Reason::NotRooted, 0));
     }
+    let plain = plain_length(target);
+    let (head, rest) = target.split_at(plain);
+    if rest.is_empty() || rest.starts_with('?') {
+        return Ok((Cow::Borrowed(head), plain));
+    }
+    let mut at = head.rfind('/').map_or(0, |slash| slash + 1);
     let mut draft = Draft::new(target);
-    draft.put("/");
-    let mut at = 1;
+    draft.put(head.get(..at).unwrap_or_default());
     loop {
         let (raw_start, start) = (at, draft.written().len());
         at = copy_segment(target, at, &mut draft)?;
@@ -37,12 +42,12 @@ pub(super) fn normalise(target: &str) -> Result<(Cow<'_, str>, usize), PathError
 
 /// One character of a path as its escape spells it or as it stands raw, and the bytes it takes.
 ///
-/// Several bytes of UTF-8 are one character, so half of one is an error. `text` is not empty.
+/// Several bytes of UTF-8 are one character, so half of one is an error; so is an empty text.
 pub(super) fn read_character(text: &str) -> Result<(char, usize), Reason> {
     let bytes = text.as_bytes();
     let Some(first) = escaped_byte(bytes)? else {
-        let raw = text.chars().next().unwrap_or_default();
-        let reason = text.bytes().next().and_then(why_not_raw);
+        let raw = text.chars().next().ok_or(Reason::Encoding)?;
+        let reason = bytes.first().copied().and_then(why_not_raw);
         return reason.map_or(Ok((raw, raw.len_utf8())), Err);
     };
     let mut utf8 = [first, 0, 0, 0];
@@ -80,6 +85,20 @@ pub(super) fn why_not_raw(byte: u8) -> Option<Reason> {
         _ if byte.is_ascii_control() => Some(Reason::Control),
         _ => None,
     }
+}
+
+/// How far the path is normal at first sight: only plain names, and none that begins with a dot.
+fn plain_length(target: &str) -> usize {
+    let mut before = 0;
+    let mut is_normal = |byte: u8| {
+        let normal = match byte {
+            b'/' | b'.' => before != b'/',
+            _ => is_plain(byte),
+        };
+        before = byte;
+        normal
+    };
+    target.bytes().take_while(|&byte| is_normal(byte)).count()
 }
 
 /// The length of `%XX`.
