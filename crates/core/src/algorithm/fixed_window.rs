@@ -82,7 +82,8 @@ impl FixedWindow {
         if rolled.count == 0 { 0 } else { rolled.end - at.now }
     }
 
-    /// A refund lands in the window it was charged in, or nowhere.
+    /// A refund lands in the window it was charged in, or nowhere. The count is the whole one, also
+    /// above a capacity lowered since: else old refunds would make room for new charges.
     pub(super) fn give(&self, state: State, charged: &Charged, actual: u64) -> State {
         let State(window, count) = state;
         if window != charged.left.0 || count == 0 {

@@ -109,8 +109,7 @@ impl SlidingWindow {
     #[inline]
     fn roll(&self, state: State, now: u64) -> Rolled {
         let State(k, counts) = state;
-        let most = 2 * self.limit;
-        let (prev, cur) = ((counts >> 32).min(most), (counts & 0xffff_ffff).min(most));
+        let (prev, cur) = (counts >> 32, counts & 0xffff_ffff);
         let k_now = now / self.window;
         match k_now.checked_sub(k) {
             // Given back in full is as good as fresh, wherever the clock stands.
@@ -129,16 +128,25 @@ impl SlidingWindow {
         }
     }
 
+    /// Both counts as they weigh: at most twice the limit, which may have been lowered since. The
+    /// state keeps them whole, else old refunds would make room for new charges.
+    #[inline]
+    fn weighing(&self, rolled: &Rolled) -> (u64, u64) {
+        let most = 2 * self.limit;
+        (rolled.prev.min(most), rolled.cur.min(most))
+    }
+
     /// What is used, in units of 1/W.
     #[inline]
     fn used(&self, rolled: &Rolled) -> u64 {
-        rolled.prev * (self.window - rolled.elapsed) + rolled.cur * self.window
+        let (prev, cur) = self.weighing(rolled);
+        prev * (self.window - rolled.elapsed) + cur * self.window
     }
 
     /// Ticks until a refused `cost` fits. None at all when re-anchoring has just made it fit: the
     /// previous window then weighs less than at the start of the stored one.
     fn wait(&self, rolled: &Rolled, cost: u64) -> u64 {
-        let Rolled { prev, cur, elapsed, .. } = *rolled;
+        let ((prev, cur), elapsed) = (self.weighing(rolled), rolled.elapsed);
         if cur + cost <= self.limit {
             // Enough of the previous window must leave; it is not empty, or the cost had fitted.
             let fits = ((self.limit - cur - cost) * self.window).checked_div(prev).unwrap_or(0);
