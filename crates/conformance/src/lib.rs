@@ -10,12 +10,15 @@
     reason = "this is a library of tests: a broken law is told by a panic"
 )]
 
+mod laws;
+pub mod oracle;
 mod random;
 mod reference;
 mod subject;
 mod suite;
 mod told;
 
+pub use laws::{Form, Tally, laws, narrate};
 pub use random::Random;
 pub use reference::Reference;
 pub use subject::{Awaited, Subject};

@@ -54,15 +54,18 @@ fn run<S: Subject>(seed: u64, make: impl Fn(ManualClock) -> S) {
     let keys: Vec<OwnKey> = (0..2_000).map(|i| OwnKey::of(i, &mut random)).collect();
     let mut slots = Slots::over(&keys, limits.len());
     let mut receipts: Vec<(Receipt<'_>, Receipt<'_>)> = Vec::new();
+    let recovered = |limit: usize, key: &OwnKey| {
+        limits[limit].each_ref().map(|quota| {
+            let peek = Charge::new(quota, key.key()).cost(0);
+            reference.decide_now(Mode::Peek, &[peek]).reset_after().is_zero()
+        })
+    };
 
     for step in 0..STEPS {
         match random.below(20) {
             0..7 => clock.advance(gap(&mut random)),
             7 if random.once_in(4) => {
-                slots.retire(|limit, key| {
-                    let peek = Charge::new(&limits[limit][0], key.key()).cost(0);
-                    reference.decide_now(Mode::Peek, &[peek]).reset_after().is_zero()
-                });
+                slots.retire(|limit, key| recovered(limit, key).contains(&true));
                 receipts.clear();
                 clock.set(Tick::from_micros(
                     clock.now().as_micros().saturating_sub(back(&mut random).as_micros()),
@@ -77,6 +80,12 @@ fn run<S: Subject>(seed: u64, make: impl Fn(ManualClock) -> S) {
                 reference.give(theirs, actual);
             }
             _ => {
+                // A store may forget by the quota that a key was last charged under.
+                slots.retire(|limit, key| {
+                    let [first, changed] = &limits[limit];
+                    first.quota() != changed.quota()
+                        && matches!(recovered(limit, key), [true, false] | [false, true])
+                });
                 let picks = picks(&limits, &slots, &mut random);
                 let charges: Vec<Charge<'_, '_>> =
                     picks.iter().map(|(charge, _)| *charge).collect();
@@ -96,7 +105,13 @@ fn run<S: Subject>(seed: u64, make: impl Fn(ManualClock) -> S) {
                      at {} us, {mode:?} of {charges:#?}",
                     clock.now().as_micros(),
                 );
+                // What a receipt gives back under a changed quota depends on what a store can know.
+                let unchanged = |limit: &Limit| {
+                    let mut both = limits.iter().filter(|[first, _]| first.id() == limit.id());
+                    both.all(|[first, changed]| first.quota() == changed.quota())
+                };
                 let pairs = ours.answers_mut().zip(theirs.answers_mut()).zip(&picks);
+                let pairs = pairs.filter(|((ours, _), _)| unchanged(ours.limit()));
                 receipts.extend(pairs.filter_map(|((ours, theirs), (_, key))| {
                     Some((ours.take_receipt(key.key())?, theirs.take_receipt(key.key())?))
                 }));
