@@ -1,0 +1,172 @@
+//! One charge, one decision: read, ask the rule, and swap the answer in if nothing has changed.
+
+use tollgate_core::algorithm::{Rule, Ruling, SlidingLog, State, Step, WordRule};
+use tollgate_core::charge::Outcome;
+use tollgate_core::{
+    Answer, Charge, Decision, Effect, Few, Limit, Mode, Receipt, Span, Tick, Verdict,
+};
+
+use crate::fingerprint::Fingerprint;
+use crate::logs::Kept;
+use crate::memory::Memory;
+use crate::table::View;
+use crate::tally::Place;
+
+impl Memory {
+    /// Decides a charge whose rule keeps two words.
+    pub(crate) fn decide_words<'l>(
+        &self,
+        now: Tick,
+        mode: Mode,
+        charge: &Charge<'l, '_>,
+    ) -> Decision<'l> {
+        let Charge { limit, key, effect, patience, .. } = *charge;
+        let Rule::Words(rule) = limit.rule() else {
+            return self.decide_several(now, mode, std::slice::from_ref(charge));
+        };
+        let fingerprint = self.fingerprint(limit, &key);
+        let blocked = self.blocks.left(fingerprint, now);
+        let at = limit.moment(now, &key);
+        let mut place = None;
+        loop {
+            let view = self.table.view(fingerprint);
+            let state = view.state();
+            let cost = match mode {
+                Mode::UpTo if charge.cost > 0 && effect == Effect::Enforce => {
+                    charge.cost.min(rule.room(state, at, patience)).max(1)
+                }
+                _ => charge.cost,
+            };
+            let step = refuse_if(blocked, rule.ask(state, at, cost, patience), state, cost);
+            // Alone, a shadow charge is charged like any other: if it passes.
+            let outcome = Outcome::of(Mode::Charge, step.ruling.passes(), cost, state, &step);
+            let writes = mode != Mode::Peek && outcome != Outcome::Kept;
+            if writes && !self.commit(&view, fingerprint, step.next, limit, rule, &mut place, now) {
+                continue;
+            }
+            let (left, charged) = match outcome {
+                Outcome::Charged => (step.next, if writes { cost } else { 0 }),
+                Outcome::ReAnchored => (step.next, 0),
+                Outcome::Kept => (state, 0),
+            };
+            let verdict = told(limit.verdict(step.ruling, now), blocked);
+            let answer = Answer::new(limit, effect, verdict, charged, left, (now, at));
+            return Decision::new(Few::one(answer), cost);
+        }
+    }
+
+    /// Writes a state decided on a view, if that still stands; else the caller looks again.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what one write needs, and no two belong together"
+    )]
+    fn commit<'t>(
+        &'t self,
+        view: &View<'t>,
+        key: Fingerprint,
+        next: State,
+        limit: &Limit,
+        rule: &WordRule,
+        place: &mut Option<Place<'t>>,
+        now: Tick,
+    ) -> bool {
+        let shape = self.shapes.number(limit, rule, view.shape());
+        if view.entry.is_none() && place.is_none() {
+            // Taken before the lock, since making room may need the lock of any bucket.
+            *place = Some(self.tally.place().unwrap_or_else(|| self.make_room(now)));
+        }
+        let Some(mut lock) = view.lock() else { return false };
+        match (view.entry, place.take()) {
+            (Some(entry), unused) => {
+                lock.write(entry.cell, key.tag, next, shape);
+                *place = unused;
+            }
+            (None, Some(free)) => {
+                self.add(&mut lock, key, next, shape, free, now);
+                drop(lock);
+                self.tend(now);
+            }
+            (None, None) => return false,
+        }
+        true
+    }
+
+    /// Settles a charge of a rule that keeps two words. What stands in the entry was written under
+    /// the limit as it is now; the receipt knows the one it was charged under.
+    pub(crate) fn give_words(
+        &self,
+        now: Tick,
+        receipt: &Receipt<'_>,
+        rule: &WordRule,
+        actual: u64,
+    ) {
+        let (limit, key) = (receipt.limit(), receipt.key());
+        let (fingerprint, at) = (self.fingerprint(limit, &key), limit.moment(now, &key));
+        let mut place = None;
+        loop {
+            let view = self.table.view(fingerprint);
+            let state = view.state();
+            let rule = self.shapes.get(view.shape()).map_or(rule, |shape| &shape.rule);
+            let next = rule.give(state, at, &receipt.charged(), actual);
+            if next == state || self.commit(&view, fingerprint, next, limit, rule, &mut place, now)
+            {
+                return;
+            }
+        }
+    }
+
+    /// Settles a charge of a sliding log.
+    pub(crate) fn give_log(
+        &self,
+        now: Tick,
+        receipt: &Receipt<'_>,
+        rule: &SlidingLog,
+        actual: u64,
+    ) {
+        let at = receipt.limit().moment(now, &receipt.key());
+        let key = self.fingerprint(receipt.limit(), &receipt.key());
+        let mut locked = self.logs.lock(std::iter::once(key));
+        if let Some(shard) = locked.shard(key) {
+            self.logs.change(shard, key, &self.tally, now, |log| {
+                rule.give(log, at, &receipt.charged(), actual);
+            });
+        }
+    }
+
+    /// Takes an entry out.
+    pub(crate) fn forget_words(&self, key: Fingerprint) {
+        loop {
+            let view = self.table.view(key);
+            if view.entry.is_none() {
+                return;
+            }
+            if let Some(mut lock) = view.lock() {
+                let removed = self.table.remove(&mut lock, |tag, _, _| tag == key.tag);
+                return self.tally.removed(removed);
+            }
+        }
+    }
+}
+
+/// A blocked key's step: refused, and nothing changes. Cost 0 asks for nothing and always passes.
+pub(crate) fn refuse_if(blocked: Option<Span>, step: Step, state: State, cost: u64) -> Step {
+    match (blocked, step.ruling) {
+        (Some(_), Ruling::Allow | Ruling::Wait(_)) if cost > 0 => {
+            Step { ruling: Ruling::Deny(0), next: state }
+        }
+        _ => step,
+    }
+}
+
+/// A refusal lasts at least as long as the block.
+pub(crate) fn told(verdict: Verdict, blocked: Option<Span>) -> Verdict {
+    match (verdict, blocked) {
+        (Verdict::Deny(span), Some(block)) => Verdict::Deny(span.max(block)),
+        _ => verdict,
+    }
+}
+
+/// A log as it is before its first charge.
+pub(crate) fn fresh_log(limit: &Limit, rule: &SlidingLog) -> Kept {
+    Kept::new(*rule, limit.resolution())
+}

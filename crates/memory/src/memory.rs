@@ -1,0 +1,190 @@
+//! The store itself: its parts, and its face.
+
+use std::fmt;
+
+use tollgate_core::algorithm::Rule;
+use tollgate_core::{
+    Charge, Clock, Decision, Key, Limit, LocalStore, Mode, Receipt, Reply, Span, Store, Tick,
+};
+
+use crate::blocks::Blocks;
+use crate::builder::MemoryBuilder;
+use crate::clock::SystemClock;
+use crate::fingerprint::{Fingerprint, Seeds};
+use crate::logs::Logs;
+use crate::pace::Pace;
+use crate::shapes::Shapes;
+use crate::sync::AtomicU64;
+use crate::table::Table;
+use crate::tally::{Stats, Tally};
+
+/// The in-process store.
+///
+/// It holds a million keys (53 MB at most) unless built with other bounds. Below the bound nothing
+/// that still owes is ever forgotten. At the bound recovered keys go first, then, of some 30 that
+/// are compared, the one that would recover soonest; what it owed is counted in [`Stats`], since it
+/// is quota granted.
+///
+/// A key's text is not kept: 73 bits of keyed hash stand for it (two of ten million live keys share
+/// a budget with odds of 1 in 190 million). At most 1,022 different rules (quota, algorithm, tick)
+/// are told apart; entries of further ones are enforced like any other, but only forgotten at the
+/// bound.
+pub struct Memory {
+    pub(crate) time: Time,
+    pub(crate) seeds: Seeds,
+    pub(crate) table: Table,
+    pub(crate) shapes: Shapes,
+    pub(crate) logs: Logs,
+    pub(crate) blocks: Blocks,
+    pub(crate) pace: Pace,
+    pub(crate) logs_pace: Pace,
+    pub(crate) tally: Tally,
+    pub(crate) hand: AtomicU64,
+}
+
+/// Where "now" comes from.
+pub(crate) enum Time {
+    /// The machine's clock, called directly.
+    System(SystemClock),
+    /// One that was given.
+    Given(Box<dyn Clock>),
+}
+
+impl Time {
+    #[inline]
+    pub(crate) fn now(&self) -> Tick {
+        match self {
+            Time::System(clock) => clock.now(),
+            Time::Given(clock) => clock.now(),
+        }
+    }
+}
+
+impl Memory {
+    pub(crate) const DEFAULT_ENTRIES: u64 = 1_000_000;
+
+    /// A store of a million keys by the machine's clock.
+    #[must_use]
+    pub fn new() -> Memory {
+        Memory::builder().build().expect("the defaults are in range")
+    }
+
+    /// A store of other bounds, or by another clock.
+    pub fn builder() -> MemoryBuilder {
+        MemoryBuilder::new()
+    }
+
+    pub(crate) fn with(entries: u64, log_bytes: u64, time: Time) -> Memory {
+        Memory {
+            time,
+            seeds: Seeds::random(),
+            table: Table::new(entries),
+            shapes: Shapes::new(),
+            logs: Logs::new(log_bytes),
+            blocks: Blocks::default(),
+            // A step of 512 buckets each 4 ms at most: about 1 % of one core.
+            pace: Pace::new(Span::from_millis(4)),
+            logs_pace: Pace::new(Span::from_millis(1)),
+            tally: Tally::new(entries),
+            hand: AtomicU64::new(0),
+        }
+    }
+
+    /// Decides as of `now` instead of by the store's clock, for replays and tests.
+    pub fn decide_at<'l>(&self, now: Tick, mode: Mode, charges: &[Charge<'l, '_>]) -> Decision<'l> {
+        let decision = match charges {
+            [charge] if matches!(charge.limit.rule(), Rule::Words(_)) => {
+                self.decide_words(now, mode, charge)
+            }
+            _ => self.decide_several(now, mode, charges),
+        };
+        self.trickle(now);
+        decision
+    }
+
+    /// What a charge of 1 would be told now, blocks included; nothing is written.
+    #[must_use]
+    pub fn inspect<'l>(&self, limit: &'l Limit, key: Key<'_>) -> Decision<'l> {
+        self.decide_one(Mode::Peek, &Charge::new(limit, key))
+    }
+
+    /// Refuses every charge of `key` under `limit` for a time, whatever is left of its budget. The
+    /// refusals charge nothing. 16,384 keys can be blocked at once; beyond that the block that ends
+    /// first is lifted.
+    pub fn block(&self, limit: &Limit, key: Key<'_>, span: Span) {
+        let now = self.time.now();
+        self.blocks.set(self.fingerprint(limit, &key), now.after(span), now);
+    }
+
+    /// Ends a block.
+    pub fn unblock(&self, limit: &Limit, key: Key<'_>) {
+        self.blocks.lift(self.fingerprint(limit, &key));
+    }
+
+    /// Forgets what `key` owes under `limit`; a block of it stays.
+    pub fn reset(&self, limit: &Limit, key: Key<'_>) {
+        let key = self.fingerprint(limit, &key);
+        match limit.rule() {
+            Rule::Words(_) => self.forget_words(key),
+            Rule::Log(_) => self.logs.remove(key, &self.tally),
+        }
+    }
+
+    /// What is held, and what has been forgotten.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.tally.stats(self.table.bytes().saturating_add(self.logs.bytes()))
+    }
+
+    #[inline]
+    pub(crate) fn fingerprint(&self, limit: &Limit, key: &Key<'_>) -> Fingerprint {
+        self.seeds.fingerprint(limit.id(), key)
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Memory {
+        Memory::new()
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Memory").field(&self.stats()).finish()
+    }
+}
+
+impl LocalStore for Memory {
+    #[inline]
+    fn decide_now<'l>(&self, mode: Mode, charges: &[Charge<'l, '_>]) -> Decision<'l> {
+        self.decide_at(self.time.now(), mode, charges)
+    }
+
+    #[inline]
+    fn decide_one<'l>(&self, mode: Mode, charge: &Charge<'l, '_>) -> Decision<'l> {
+        self.decide_at(self.time.now(), mode, std::slice::from_ref(charge))
+    }
+
+    fn give_now(&self, receipt: Receipt<'_>, actual: u64) {
+        let now = self.time.now();
+        match receipt.limit().rule() {
+            Rule::Words(rule) => self.give_words(now, &receipt, rule, actual),
+            Rule::Log(rule) => self.give_log(now, &receipt, rule, actual),
+        }
+    }
+}
+
+impl Store for Memory {
+    fn decide<'a, 'l: 'a>(
+        &'a self,
+        mode: Mode,
+        charges: &'a [Charge<'l, 'a>],
+    ) -> Reply<'a, Decision<'l>> {
+        Reply::ready(Ok(self.decide_now(mode, charges)))
+    }
+
+    fn give<'a>(&'a self, receipt: Receipt<'a>, actual: u64) -> Reply<'a, ()> {
+        self.give_now(receipt, actual);
+        Reply::ready(Ok(()))
+    }
+}

@@ -1,0 +1,92 @@
+//! The rules that wrote the entries, so that an entry met without its limit can still be judged.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use tollgate_core::algorithm::{Moment, State, WordRule};
+use tollgate_core::{Limit, Resolution, Tick};
+
+use crate::bucket::Cell;
+use crate::sync::{Mutex, whole};
+
+/// The numbers of a rule and the tick it counts in; limits of equal numbers share one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Shape {
+    pub(crate) rule: WordRule,
+    resolution: Resolution,
+}
+
+impl Shape {
+    /// Ticks until a state written under this shape is as good as fresh.
+    ///
+    /// The key's phase is not known here; phase 0 gives a shifted window its latest end.
+    pub(crate) fn reset_after(&self, state: State, now: Tick) -> u64 {
+        self.rule.reset_after(state, self.moment(now))
+    }
+
+    /// The same in microseconds, to compare entries of different ticks.
+    pub(crate) fn micros_to_reset(&self, state: State, now: Tick) -> u64 {
+        self.reset_after(state, now).saturating_mul(self.resolution.micros())
+    }
+
+    /// How much of the capacity a state has used.
+    pub(crate) fn debt(&self, state: State, now: Tick) -> u64 {
+        let room = |state| self.rule.room(state, self.moment(now), Default::default());
+        room(State::FRESH).saturating_sub(room(state))
+    }
+
+    fn moment(&self, now: Tick) -> Moment {
+        // Resolutions are powers of ten from 1, so the division is defined.
+        let ticks = now.as_micros().checked_div(self.resolution.micros()).unwrap_or(0);
+        Moment { now: ticks, phase: 0 }
+    }
+}
+
+/// Every shape seen, by number from 1. It only grows; 1,022 fit.
+///
+/// Entries of limits beyond that are kept and enforced like any other, but are taken for owing most:
+/// no sweep forgets them, and at the cap they go last.
+#[derive(Debug)]
+pub(crate) struct Shapes {
+    by_number: Box<[OnceLock<Shape>]>,
+    numbers: Mutex<HashMap<Shape, u64>>,
+}
+
+/// The number of an entry whose shape found no place. No number is 0, so that no tag is.
+const UNLISTED: u64 = Cell::LAST_SHAPE;
+
+impl Shapes {
+    pub(crate) fn new() -> Shapes {
+        let by_number = (0..UNLISTED).map(|_| OnceLock::new()).collect();
+        Shapes { by_number, numbers: Mutex::default() }
+    }
+
+    /// The number to write beside a state of `limit`; `written` is the one that stands there.
+    #[inline]
+    pub(crate) fn number(&self, limit: &Limit, rule: &WordRule, written: u64) -> u64 {
+        match self.get(written) {
+            Some(shape) if shape.rule == *rule => written,
+            _ => self.find(Shape { rule: *rule, resolution: limit.resolution() }),
+        }
+    }
+
+    /// The shape of a number; none for 0 and for what found no place.
+    #[inline]
+    pub(crate) fn get(&self, number: u64) -> Option<&Shape> {
+        self.by_number.get(usize::try_from(number).ok()?)?.get()
+    }
+
+    #[cold]
+    fn find(&self, shape: Shape) -> u64 {
+        let mut numbers = whole(self.numbers.lock());
+        if let Some(number) = numbers.get(&shape) {
+            return *number;
+        }
+        let next = numbers.len().saturating_add(1);
+        let Some(place) = self.by_number.get(next) else { return UNLISTED };
+        place.get_or_init(|| shape);
+        let number = u64::try_from(next).unwrap_or(UNLISTED);
+        numbers.insert(shape, number);
+        number
+    }
+}

@@ -1,0 +1,139 @@
+//! Forgetting: what has recovered, a little at a time; at the cap, what is least missed.
+
+use tollgate_core::Tick;
+use tollgate_core::algorithm::State;
+
+use crate::bucket::Lock;
+use crate::memory::Memory;
+use crate::sync::Ordering;
+use crate::table::{Entry, View};
+use crate::tally::Place;
+
+/// Buckets per due step: 64 KiB to look through.
+pub(crate) const STEP: u64 = 512;
+/// Buckets that are compared when an entry has to give way: some 30 entries.
+const CANDIDATES: u64 = 8;
+/// Candidate sets looked through before an entry is admitted beyond the cap. Only a table nearly
+/// empty beside its logs, or more threads than entries, needs more than one.
+const TRIES: u64 = 16;
+
+impl Memory {
+    /// Pays what sweeping is due: bounded, and nothing nearly always.
+    #[inline]
+    pub(crate) fn trickle(&self, now: Tick) {
+        if self.pace.is_due(now) {
+            self.sweep_due(now);
+        }
+    }
+
+    #[cold]
+    fn sweep_due(&self, now: Tick) {
+        let count = self.table.count();
+        if self.pace.claim(now, count.div_ceil(STEP)) {
+            let step = STEP.min(count);
+            let from = self.hand.fetch_add(step, Ordering::Relaxed);
+            for offset in 0..step {
+                self.sweep(from.wrapping_add(offset).checked_rem(count).unwrap_or(0), now);
+            }
+        }
+        if self.logs_pace.is_due(now) && self.logs_pace.claim(now, crate::logs::Logs::SHARDS) {
+            self.logs.sweep(&self.tally, now);
+        }
+    }
+
+    /// What every new entry does for the others: grows the table by a bucket if it is too full, and
+    /// sweeps one.
+    pub(crate) fn tend(&self, now: Tick) {
+        let lost = self.table.grow(self.tally.entries());
+        (0..lost).for_each(|_| self.tally.forgot_in_debt(0));
+        let count = self.table.count();
+        let index = self.hand.fetch_add(1, Ordering::Relaxed).checked_rem(count).unwrap_or(0);
+        self.sweep(index, now);
+        // A clock set back far would leave the next step due in a time that never comes.
+        if self.pace.claim(now, count.div_ceil(STEP)) {
+            self.sweep(index, now);
+        }
+    }
+
+    /// A place for a new entry when all are taken. Holds no lock of the table.
+    #[cold]
+    pub(crate) fn make_room(&self, now: Tick) -> Place<'_> {
+        for _ in 0..TRIES {
+            if !self.evict(now) {
+                self.logs.evict(&self.tally, now);
+            }
+            if let Some(place) = self.tally.place() {
+                return place;
+            }
+        }
+        self.tally.place_beyond()
+    }
+
+    /// Forgets the recovered entries of the next few buckets, else the one entry among them with the
+    /// smallest reset_after; whether any was forgotten.
+    fn evict(&self, now: Tick) -> bool {
+        let count = self.table.count();
+        let from = self.hand.fetch_add(CANDIDATES, Ordering::Relaxed);
+        let mut least: Option<(u64, u64, View<'_>)> = None;
+        let mut recovered = 0;
+        for offset in 0..CANDIDATES.min(count) {
+            let home = from.wrapping_add(offset).checked_rem(count).unwrap_or(0);
+            let Some(view) = self.table.seen(home) else { continue };
+            for (tag, entry) in self.table.entries(&view) {
+                let reset = self.micros_to_reset(entry.shape, entry.state, now);
+                if reset == 0 {
+                    recovered += self.sweep(home, now);
+                    break;
+                }
+                if least.is_none_or(|(so_far, ..)| reset < so_far) {
+                    least = Some((reset, tag, view));
+                }
+            }
+        }
+        recovered > 0 || least.is_some_and(|(_, tag, view)| self.forget(tag, &view, now))
+    }
+
+    /// Forgets one entry in debt, if its bucket is still as it was seen.
+    fn forget(&self, tag: u64, view: &View<'_>, now: Tick) -> bool {
+        let entry = self.table.entries(view).find(|(found, _)| *found == tag);
+        let debt = entry.and_then(|(_, Entry { state, shape, .. })| {
+            self.shapes.get(shape).map(|shape| shape.debt(state, now))
+        });
+        let Some(mut lock) = view.lock() else { return false };
+        let removed = self.table.remove(&mut lock, |found, _, _| found == tag);
+        if removed > 0 {
+            self.tally.forgot_in_debt(debt.unwrap_or(0));
+        }
+        removed > 0
+    }
+
+    /// Forgets the entry of a locked chain with the smallest reset_after.
+    #[cold]
+    pub(crate) fn evict_within(&self, lock: &mut Lock<'_>, now: Tick) {
+        let entries = || self.table.entries_in(lock);
+        let reset = |entry: &Entry<'_>| self.micros_to_reset(entry.shape, entry.state, now);
+        let Some((tag, entry)) = entries().min_by_key(|(_, entry)| reset(entry)) else { return };
+        let debt = self.shapes.get(entry.shape).map_or(0, |shape| shape.debt(entry.state, now));
+        self.table.remove(lock, |found, _, _| found == tag);
+        self.tally.forgot_in_debt(debt);
+    }
+
+    /// Forgets the recovered entries of a bucket; how many. A bucket that is being written is left
+    /// for the next time.
+    fn sweep(&self, home: u64, now: Tick) -> u64 {
+        let Some(view) = self.table.seen(home) else { return 0 };
+        let recovered = |shape, state| self.micros_to_reset(shape, state, now) == 0;
+        let any = self.table.entries(&view).any(|(_, entry)| recovered(entry.shape, entry.state));
+        if !any {
+            return 0;
+        }
+        let Some(mut lock) = view.lock() else { return 0 };
+        let gone = self.table.remove(&mut lock, |_, state, shape| recovered(shape, state));
+        self.tally.forgot_recovered(gone);
+        gone
+    }
+
+    fn micros_to_reset(&self, shape: u64, state: State, now: Tick) -> u64 {
+        self.shapes.get(shape).map_or(u64::MAX, |shape| shape.micros_to_reset(state, now))
+    }
+}

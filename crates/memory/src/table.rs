@@ -1,0 +1,350 @@
+//! The table: buckets that are split one at a time as entries come (linear hashing).
+//!
+//! It never rehashes as a whole and no bucket ever moves: buckets live in segments that are
+//! allocated one by one, 64 KiB each. With `n` buckets a key lives in the bucket of its hash's low
+//! bits; when bucket `n` is added, the entries of exactly one other bucket are shared with it. So
+//! the longest pause is one segment's allocation and one bucket's split.
+
+mod segments;
+
+use std::iter;
+
+use tollgate_core::Few;
+use tollgate_core::algorithm::State;
+
+use crate::bucket::{Bucket, Cell, Control, Link, Lock};
+use crate::fingerprint::Fingerprint;
+use crate::sync::{AtomicU64, Mutex, Ordering, Patience, TryLockError, whole};
+use segments::{SEGMENT, Segments};
+
+/// Entries per ten buckets above which the table grows: 39 bytes per key, all in.
+const LOAD: (u64, u64) = (42, 10);
+/// Bits that the place lane decides: those of the first segment. Splits are decided by the tag,
+/// which is kept.
+const PLACE: u32 = SEGMENT.trailing_zeros();
+/// Buckets in the longest chain: 45 entries, ten times the usual.
+const CHAIN: usize = 9;
+
+/// A hash table of bounded size that grows by one bucket at a time.
+#[derive(Debug)]
+pub(crate) struct Table {
+    buckets: Segments,
+    overflow: Segments,
+    count: AtomicU64,
+    most: u64,
+    growth: Mutex<()>,
+    spare: Mutex<Spare>,
+}
+
+/// Overflow buckets not in use.
+#[derive(Debug, Default)]
+struct Spare {
+    returned: Vec<Link>,
+    used: u64,
+}
+
+/// What was read of a key: its chain, the version, and its entry if it has one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View<'t> {
+    pub(crate) home: u64,
+    bucket: &'t Bucket,
+    seen: Control,
+    pub(crate) entry: Option<Entry<'t>>,
+}
+
+/// An entry as it was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry<'t> {
+    pub(crate) cell: &'t Cell,
+    pub(crate) state: State,
+    pub(crate) shape: u64,
+}
+
+impl<'t> View<'t> {
+    #[inline]
+    pub(crate) fn state(&self) -> State {
+        self.entry.map_or(State::FRESH, |entry| entry.state)
+    }
+
+    /// The number of the shape that stands in the entry; 0 without one.
+    #[inline]
+    pub(crate) fn shape(&self) -> u64 {
+        self.entry.map_or(0, |entry| entry.shape)
+    }
+
+    /// Whether what was read is still so.
+    #[inline]
+    pub(crate) fn still(&self) -> bool {
+        self.bucket.still(self.seen)
+    }
+
+    /// Locks the chain if what was read is still so.
+    #[inline]
+    pub(crate) fn lock(&self) -> Option<Lock<'t>> {
+        self.bucket.lock(self.seen)
+    }
+}
+
+impl Table {
+    /// A table for `entries` at most.
+    pub(crate) fn new(entries: u64) -> Table {
+        let (load, per) = LOAD;
+        let most = entries.saturating_mul(per).div_ceil(load).max(1);
+        let buckets = Segments::new(most);
+        buckets.ready(0);
+        Table {
+            buckets,
+            // About a third as many are in use in the worst phase of growth.
+            overflow: Segments::new(most.saturating_add(SEGMENT).min(Link::LAST)),
+            count: AtomicU64::new(most.min(SEGMENT)),
+            most,
+            growth: Mutex::new(()),
+            spare: Mutex::default(),
+        }
+    }
+
+    /// How many buckets there are, without overflow.
+    #[inline]
+    pub(crate) fn count(&self) -> u64 {
+        // Acquire: the segment of the last bucket was ready before it was counted.
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// Bytes of all segments.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.buckets.bytes().saturating_add(self.overflow.bytes())
+    }
+
+    /// Reads a key's entry, without a write and without waiting for anything but a writer at work.
+    #[inline]
+    pub(crate) fn view(&self, key: Fingerprint) -> View<'_> {
+        let mut patience = Patience::default();
+        loop {
+            let count = self.count();
+            let home = home(key.place, key.tag, count);
+            let bucket = self.buckets.at(home);
+            if let Some(seen) = bucket.quiet()
+                // A split publishes the count before it lets go of the bucket: if this version is
+                // from after the split, so is the count.
+                && self.count.load(Ordering::Relaxed) == count
+            {
+                let entry = self.search(bucket, seen.link(), key.tag);
+                // Rules are asked of whole states only, never of two halves.
+                if bucket.still(seen) {
+                    return View { home, bucket, seen, entry };
+                }
+            }
+            patience.pause();
+        }
+    }
+
+    /// Where a key lives now.
+    pub(crate) fn home(&self, key: Fingerprint) -> u64 {
+        home(key.place, key.tag, self.count())
+    }
+
+    /// A bucket and its version, unless a writer is at work.
+    pub(crate) fn seen(&self, home: u64) -> Option<View<'_>> {
+        let bucket = self.buckets.at(home);
+        bucket.quiet().map(|seen| View { home, bucket, seen, entry: None })
+    }
+
+    /// Locks a bucket, waiting for whoever holds it.
+    pub(crate) fn lock(&self, home: u64) -> Lock<'_> {
+        let mut patience = Patience::default();
+        loop {
+            if let Some(lock) = self.seen(home).and_then(|view| view.lock()) {
+                return lock;
+            }
+            patience.pause();
+        }
+    }
+
+    /// A key in a locked chain.
+    pub(crate) fn view_in<'t>(&'t self, lock: &Lock<'t>, home: u64, key: Fingerprint) -> View<'t> {
+        let (bucket, seen) = (lock.bucket(), lock.seen());
+        View { home, bucket, seen, entry: self.search(bucket, lock.link(), key.tag) }
+    }
+
+    /// Every entry of a chain and its tag, for as long as the chain stands as it was seen.
+    pub(crate) fn entries<'t>(&'t self, view: &View<'t>) -> impl Iterator<Item = (u64, Entry<'t>)> {
+        self.read(view.bucket, view.seen.link())
+            .take_while(|_| view.still())
+            .filter(|(tag, _)| *tag != 0)
+    }
+
+    /// Every entry of a locked chain and its tag.
+    pub(crate) fn entries_in<'t>(
+        &'t self,
+        lock: &Lock<'t>,
+    ) -> impl Iterator<Item = (u64, Entry<'t>)> {
+        self.read(lock.bucket(), lock.link()).filter(|(tag, _)| *tag != 0)
+    }
+
+    fn read<'t>(
+        &'t self,
+        first: &'t Bucket,
+        link: Option<Link>,
+    ) -> impl Iterator<Item = (u64, Entry<'t>)> {
+        self.chain(first, link).map(|cell| {
+            let (state, shape) = cell.state();
+            (cell.tag(), Entry { cell, state, shape })
+        })
+    }
+
+    /// Puts a new entry into a locked chain; whether there was room.
+    pub(crate) fn insert(&self, lock: &mut Lock<'_>, tag: u64, state: State, shape: u64) -> bool {
+        let free = self.chain(lock.bucket(), lock.link()).find(|cell| cell.tag() == 0);
+        if let Some(cell) = free {
+            lock.write(cell, tag, state, shape);
+            return true;
+        }
+        if self.overflow_of(lock.link()).count() >= CHAIN - 1 {
+            return false;
+        }
+        let Some(link) = self.take_spare() else { return false };
+        let bucket = self.overflow.at(link.0);
+        let [first, ..] = bucket.cells();
+        // The newest bucket leads the overflow.
+        bucket.follow(lock.link());
+        lock.write(first, tag, state, shape);
+        lock.relink(Some(link));
+        true
+    }
+
+    /// Empties the cells of a locked chain that `gone` names; how many.
+    pub(crate) fn remove(
+        &self,
+        lock: &mut Lock<'_>,
+        gone: impl Fn(u64, State, u64) -> bool,
+    ) -> u64 {
+        let mut removed = 0u64;
+        for cell in self.chain(lock.bucket(), lock.link()) {
+            let (tag, (state, shape)) = (cell.tag(), cell.state());
+            if tag != 0 && gone(tag, state, shape) {
+                lock.clear(cell);
+                removed = removed.saturating_add(1);
+            }
+        }
+        if removed > 0 {
+            self.tidy(lock);
+        }
+        removed
+    }
+
+    /// Adds a bucket when `entries` are too many for those there are, unless somebody else is just
+    /// doing so. How many entries found no room in it: none, unless memory for links has run out.
+    pub(crate) fn grow(&self, entries: u64) -> u64 {
+        let (load, per) = LOAD;
+        let count = self.count();
+        if count >= self.most || entries.saturating_mul(per) <= count.saturating_mul(load) {
+            return 0;
+        }
+        let _growing = match self.growth.try_lock() {
+            Ok(growing) => growing,
+            Err(TryLockError::Poisoned(growing)) => growing.into_inner(),
+            Err(TryLockError::WouldBlock) => return 0,
+        };
+        let count = self.count();
+        if count >= self.most { 0 } else { self.split(count) }
+    }
+
+    /// Adds bucket `count` and shares the entries of the one it is split from.
+    fn split(&self, count: u64) -> u64 {
+        self.buckets.ready(count);
+        let mut old = self.lock(count & (mask(count) >> 1));
+        let mut new = self.lock(count);
+        let place = count & (SEGMENT - 1);
+        // Release: whoever counts this bucket finds its segment. Both buckets are locked until the
+        // entries are where the new count says.
+        let after = count.saturating_add(1);
+        self.count.store(after, Ordering::Release);
+        let mut lost = 0u64;
+        for cell in self.chain(old.bucket(), old.link()) {
+            let (tag, (state, shape)) = (cell.tag(), cell.state());
+            if tag != 0 && home(place, tag, after) == count {
+                if !self.insert(&mut new, tag, state, shape) {
+                    lost = lost.saturating_add(1);
+                }
+                old.clear(cell);
+            }
+        }
+        self.tidy(&mut old);
+        lost
+    }
+
+    /// Moves the entries of a locked chain to its front and gives back the buckets left empty.
+    fn tidy(&self, lock: &mut Lock<'_>) {
+        let cells = || self.chain(lock.bucket(), lock.link());
+        let used = cells().filter(|cell| cell.tag() != 0).count();
+        let holes = cells().take(used).filter(|cell| cell.tag() == 0);
+        let strays = cells().skip(used).filter(|cell| cell.tag() != 0);
+        let moves: Few<_> = holes.zip(strays).collect();
+        for (hole, stray) in moves.iter() {
+            let (state, shape) = stray.state();
+            lock.write(hole, stray.tag(), state, shape);
+            lock.clear(stray);
+        }
+        let needed = used.div_ceil(lock.bucket().cells().len()).saturating_sub(1);
+        let first_empty = self.overflow_of(lock.link()).nth(needed);
+        match needed.checked_sub(1).and_then(|last| self.overflow_of(lock.link()).nth(last)) {
+            Some(last) => self.overflow.at(last.0).follow(None),
+            None => lock.relink(None),
+        }
+        if let Some(link) = first_empty {
+            whole(self.spare.lock()).returned.extend(self.overflow_of(Some(link)));
+        }
+    }
+
+    fn take_spare(&self) -> Option<Link> {
+        let mut spare = whole(self.spare.lock());
+        if let Some(link) = spare.returned.pop() {
+            return Some(link);
+        }
+        let next = spare.used.checked_add(1).filter(|next| *next < self.overflow.capacity())?;
+        spare.used = next;
+        self.overflow.ready(next);
+        Some(Link(next))
+    }
+
+    #[inline]
+    fn search<'t>(&'t self, first: &'t Bucket, link: Option<Link>, tag: u64) -> Option<Entry<'t>> {
+        let cell = self.chain(first, link).find(|cell| cell.tag() == tag)?;
+        let (state, shape) = cell.state();
+        Some(Entry { cell, state, shape })
+    }
+
+    /// Every cell of a chain.
+    #[inline]
+    fn chain<'t>(
+        &'t self,
+        first: &'t Bucket,
+        link: Option<Link>,
+    ) -> impl Iterator<Item = &'t Cell> {
+        let overflow = self.overflow_of(link).flat_map(|link| self.overflow.at(link.0).cells());
+        first.cells().iter().chain(overflow)
+    }
+
+    /// The overflow buckets from a link on. A torn read may lead anywhere, but no further than a
+    /// chain may be long.
+    #[inline]
+    fn overflow_of(&self, link: Option<Link>) -> impl Iterator<Item = Link> {
+        iter::successors(link, |link| self.overflow.at(link.0).following()).take(CHAIN - 1)
+    }
+}
+
+/// The bucket of a hash when there are `count`: its low bits, or one bit fewer where the bucket has
+/// not been split yet.
+#[inline]
+fn home(place: u64, tag: u64, count: u64) -> u64 {
+    let hash = tag << PLACE | place & (SEGMENT - 1);
+    let mask = mask(count);
+    let home = hash & mask;
+    if home < count { home } else { hash & (mask >> 1) }
+}
+
+/// As many ones as the largest of `count` indices has bits.
+#[inline]
+fn mask(count: u64) -> u64 {
+    u64::MAX.checked_shr(count.saturating_sub(1).leading_zeros()).unwrap_or(0)
+}
