@@ -1,0 +1,135 @@
+//! What a request must be before limits are asked about it, in either protocol.
+//!
+//! Everything that limits look at is brought to one form here, so that they see what the upstream
+//! will see; only the path stays as it came, since exemptions ask how it was written.
+
+use http::header::{self, Entry, HeaderMap, HeaderName, HeaderValue};
+use http::request::Parts;
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{Method, StatusCode, Uri, Version};
+use tollgate_policy::RequestPath;
+
+use crate::framing::Fault;
+use crate::hop;
+
+const NO_TUNNEL: Fault = Fault::new(StatusCode::NOT_IMPLEMENTED, "the gateway opens no tunnels");
+const EXPECTATION: Fault =
+    Fault::new(StatusCode::EXPECTATION_FAILED, "expected no other expectation than `100-continue`");
+const ONE_HOST: Fault = Fault::malformed("expected one host");
+const HOST_FORM: Fault =
+    Fault::malformed("expected a host name or address, with or without a port");
+
+/// Refuses what is ambiguous and brings the rest to one form: the target in origin form, one
+/// `Host` in lower case, no headers of one hop, no names that others read as another name.
+///
+/// `identity` are the headers that say who is asking.
+pub(crate) fn admit(parts: &mut Parts, identity: &[HeaderName]) -> Result<(), Fault> {
+    method(&parts.method)?;
+    expectation(&mut parts.headers)?;
+    host(parts)?;
+    hop::strip_request(&mut parts.headers, identity)?;
+    drop_underscores(&mut parts.headers);
+    if parts.version == Version::HTTP_2 {
+        join_cookies(&mut parts.headers);
+    }
+    target(parts)
+}
+
+/// Methods are told apart by case; upstreams do not agree on that.
+fn method(method: &Method) -> Result<(), Fault> {
+    if method == Method::CONNECT {
+        return Err(NO_TUNNEL);
+    }
+    if method.as_str().bytes().any(|byte| byte.is_ascii_lowercase()) {
+        return Err(Fault::malformed("expected a method in capital letters"));
+    }
+    Ok(())
+}
+
+/// hyper asks for the body when it is read, so the upstream need not know of it.
+fn expectation(headers: &mut HeaderMap) -> Result<(), Fault> {
+    match headers.remove(header::EXPECT) {
+        Some(value) if !value.as_bytes().eq_ignore_ascii_case(b"100-continue") => Err(EXPECTATION),
+        _ => Ok(()),
+    }
+}
+
+/// One host, from the target if it has one (RFC 9112, 3.2.2).
+fn host(parts: &mut Parts) -> Result<(), Fault> {
+    let mut lines = parts.headers.get_all(header::HOST).iter();
+    let (line, second) = (lines.next(), lines.next());
+    if second.is_some() || (line.is_none() && parts.version == Version::HTTP_11) {
+        return Err(ONE_HOST);
+    }
+    if parts.uri.scheme().is_some_and(|scheme| ![Scheme::HTTP, Scheme::HTTPS].contains(scheme)) {
+        return Err(Fault::malformed("expected a target of the scheme `http` or `https`"));
+    }
+    if parts.uri.scheme().is_none() && parts.uri.authority().is_some() {
+        return Err(Fault::malformed("expected a path or a whole address as the target"));
+    }
+    let of_line = line.map(|line| plain_host(line.as_bytes())).transpose()?;
+    let of_target = parts.uri.authority().map(|host| plain_host(host.as_str().as_bytes()));
+    let host = match (of_target.transpose()?, of_line) {
+        (Some(target), Some(line)) if parts.version == Version::HTTP_2 && target != line => {
+            return Err(ONE_HOST);
+        }
+        (Some(host), _) | (None, Some(host)) => host,
+        (None, None) if parts.version == Version::HTTP_2 => return Err(ONE_HOST),
+        // HTTP/1.0 knows no hosts.
+        (None, None) => return Ok(()),
+    };
+    parts.headers.insert(header::HOST, host);
+    Ok(())
+}
+
+/// A host in lower case, without the port that goes without saying and the dot behind the root.
+fn plain_host(text: &[u8]) -> Result<HeaderValue, Fault> {
+    let may_stand = |byte: &u8| byte.is_ascii_alphanumeric() || b".-_~:[]".contains(byte);
+    let text = str::from_utf8(text).ok().filter(|text| text.bytes().all(|b| may_stand(&b)));
+    let authority = text.and_then(|text| text.parse::<Authority>().ok()).ok_or(HOST_FORM)?;
+    let name = authority.host().to_ascii_lowercase();
+    let name = name.strip_suffix('.').unwrap_or(&name);
+    if name.is_empty() {
+        return Err(HOST_FORM);
+    }
+    let text = match authority.port_u16() {
+        None if authority.as_str().len() != authority.host().len() => return Err(HOST_FORM),
+        None | Some(80) => name.to_owned(),
+        Some(port) => format!("{name}:{port}"),
+    };
+    HeaderValue::from_str(&text).map_err(|_| HOST_FORM)
+}
+
+/// To CGI and WSGI programs `x_api_key` is `x-api-key`: a client that writes the first would be
+/// unknown to the limits and known behind them.
+fn drop_underscores(headers: &mut HeaderMap) {
+    let names: Vec<_> =
+        headers.keys().filter(|name| name.as_str().contains('_')).cloned().collect();
+    for name in names {
+        headers.remove(name);
+    }
+}
+
+/// HTTP/2 may split them, HTTP/1 may not (RFC 9113, 8.2.3).
+fn join_cookies(headers: &mut HeaderMap) {
+    if let Entry::Occupied(cookies) = headers.entry(header::COOKIE) {
+        let lines: Vec<_> = cookies.iter().map(HeaderValue::as_bytes).collect();
+        if let Ok(joined) = HeaderValue::from_bytes(&lines.join(&b"; "[..])) {
+            headers.insert(header::COOKIE, joined);
+        }
+    }
+}
+
+fn target(parts: &mut Parts) -> Result<(), Fault> {
+    let target = parts.uri.path_and_query().cloned();
+    let target = target.unwrap_or(PathAndQuery::from_static("/"));
+    match RequestPath::parse(target.as_str().as_bytes()) {
+        Err(error) if !(error.is_asterisk() && parts.method == Method::OPTIONS) => {
+            let detail = error.to_string().into();
+            return Err(Fault { status: StatusCode::BAD_REQUEST, detail });
+        }
+        _ => {}
+    }
+    parts.uri = Uri::from(target);
+    Ok(())
+}

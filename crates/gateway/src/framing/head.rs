@@ -1,0 +1,140 @@
+//! The head of a request: its lines, and how they say where the body ends.
+
+use super::{Fault, HeadLimits};
+
+/// How long the body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    None,
+    Sized(u64),
+    Chunked,
+}
+
+/// Where the head ends, if its end is among `bytes`, of which `scanned` were searched before.
+///
+/// A bare line feed is refused here, since a head that is ended by two of them has no other end.
+pub(super) fn end(bytes: &[u8], scanned: usize) -> Result<Option<usize>, Fault> {
+    // An end may have begun among the bytes that were searched.
+    let mut from = scanned.saturating_sub(3);
+    while let Some(at) = find_line_feed(bytes, from) {
+        let line = bytes.get(..at).unwrap_or_default();
+        if !line.ends_with(b"\r") {
+            return Err(Fault::malformed("expected lines that end with CR LF"));
+        }
+        if line.ends_with(b"\r\n\r") {
+            return Ok(Some(at + 1));
+        }
+        from = at + 1;
+    }
+    Ok(None)
+}
+
+fn find_line_feed(bytes: &[u8], from: usize) -> Option<usize> {
+    Some(from + bytes.get(from..)?.iter().position(|byte| *byte == b'\n')?)
+}
+
+/// Reads a whole head and says how long the body behind it is.
+pub(super) fn read(head: &[u8], limits: HeadLimits) -> Result<Body, Fault> {
+    let mut lines = head.split(|byte| *byte == b'\n');
+    let version = request_line(lines.next().and_then(line).unwrap_or_default(), limits)?;
+    let mut body = Body::None;
+    let mut headers = 0;
+    for text in lines.map_while(line) {
+        headers += 1;
+        if headers > limits.headers {
+            return Err(Fault::MANY_HEADERS);
+        }
+        let (name, value) = field(text)?;
+        let said = if name.eq_ignore_ascii_case(b"content-length") {
+            Body::Sized(length(value)?)
+        } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
+            chunked(value, version)?
+        } else {
+            continue;
+        };
+        if body != Body::None {
+            return Err(Fault::malformed("expected the length of the body to be said once"));
+        }
+        body = said;
+    }
+    Ok(body)
+}
+
+/// A line without its end; `None` for the empty one behind the last header.
+fn line(line: &[u8]) -> Option<&[u8]> {
+    line.strip_suffix(b"\r").filter(|line| !line.is_empty())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Version {
+    Http10,
+    Http11,
+}
+
+fn request_line(line: &[u8], limits: HeadLimits) -> Result<Version, Fault> {
+    let mut words = line.split(|byte| *byte == b' ');
+    let (Some(method), Some(target), Some(version), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err(Fault::malformed(
+            "expected a method, a target and a version in the first line",
+        ));
+    };
+    if !is_token(method) {
+        return Err(Fault::malformed("expected a method of letters"));
+    }
+    if target.len() > limits.target {
+        return Err(Fault::LONG_TARGET);
+    }
+    if target.is_empty() || target.iter().any(u8::is_ascii_control) {
+        return Err(Fault::malformed("expected a request target without control characters"));
+    }
+    if target.contains(&b'#') {
+        return Err(Fault::malformed("expected a request target without `#`, which is never sent"));
+    }
+    match version {
+        b"HTTP/1.1" => Ok(Version::Http11),
+        b"HTTP/1.0" => Ok(Version::Http10),
+        other if other.starts_with(b"HTTP/") => Err(Fault::VERSION),
+        _ => Err(Fault::malformed("expected a version behind the request target")),
+    }
+}
+
+/// The name and the value of a header line, the value without the space around it.
+pub(super) fn field(line: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
+    let colon = line.iter().position(|byte| *byte == b':');
+    let (name, value) = colon
+        .and_then(|at| Some((line.get(..at)?, line.get(at + 1..)?)))
+        .ok_or(Fault::malformed("expected a colon in every header line"))?;
+    // A folded line begins with a space, which no name does.
+    if !is_token(name) {
+        return Err(Fault::malformed("expected header names without spaces, and no folded lines"));
+    }
+    if value.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
+        return Err(Fault::malformed("expected header values without control characters"));
+    }
+    Ok((name, value.trim_ascii()))
+}
+
+fn length(value: &[u8]) -> Result<u64, Fault> {
+    // 18 digits cannot overflow, and no body is longer.
+    let digits = Some(value).filter(|v| v.len() <= 18 && v.iter().all(u8::is_ascii_digit));
+    digits
+        .and_then(|digits| str::from_utf8(digits).ok()?.parse().ok())
+        .ok_or(Fault::malformed("expected one whole number as the content-length"))
+}
+
+fn chunked(value: &[u8], version: Version) -> Result<Body, Fault> {
+    if version == Version::Http10 {
+        return Err(Fault::malformed("expected no transfer-encoding in HTTP/1.0"));
+    }
+    if !value.eq_ignore_ascii_case(b"chunked") {
+        return Err(Fault::malformed("expected `chunked` as the only transfer-encoding"));
+    }
+    Ok(Body::Chunked)
+}
+
+fn is_token(text: &[u8]) -> bool {
+    let of_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    !text.is_empty() && text.iter().all(of_token)
+}

@@ -1,0 +1,86 @@
+//! What every request meets first and every answer last.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CONNECTION, HeaderName, HeaderValue};
+use http::{Request, Response, Version};
+use http_body::Body;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use tokio::time::Instant;
+use tower_service::Service;
+
+use crate::admission::admit;
+use crate::body::{AnswerBody, BodyLimits, BoxError, ClientBody};
+use crate::connection::Peer;
+use crate::framing::Fault;
+use crate::metrics::Metrics;
+use crate::problem::problem;
+
+/// Admits requests, hands them to the limits and what is behind them, and takes note of the answers.
+pub(crate) struct Front<S> {
+    pub(crate) inner: S,
+    pub(crate) body: BodyLimits,
+    /// Headers that say who is asking.
+    pub(crate) identity: Arc<[HeaderName]>,
+    /// `None` for answers that are no traffic.
+    pub(crate) metrics: Option<Arc<Metrics>>,
+}
+
+impl<S, B> Front<S>
+where
+    S: Service<Request<ClientBody>, Response = Response<B>, Error = Infallible> + Clone,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    /// Answers one request of `peer`.
+    pub(crate) async fn answer(
+        &self,
+        request: Request<Incoming>,
+        peer: SocketAddr,
+    ) -> Response<AnswerBody> {
+        let (since, version) = (Instant::now(), request.version());
+        let response = match self.admit(request, peer) {
+            Err(fault) => refuse(fault, version),
+            Ok(request) => {
+                let mut inner = self.inner.clone();
+                match std::future::poll_fn(|cx| inner.poll_ready(cx)).await {
+                    Ok(()) => {}
+                    Err(never) => match never {},
+                }
+                match inner.call(request).await {
+                    Ok(response) => response.map(|body| body.map_err(Into::into).boxed_unsync()),
+                    Err(never) => match never {},
+                }
+            }
+        };
+        if let Some(metrics) = &self.metrics {
+            metrics.answered(response.status(), since.elapsed());
+        }
+        response
+    }
+
+    fn admit(
+        &self,
+        request: Request<Incoming>,
+        peer: SocketAddr,
+    ) -> Result<Request<ClientBody>, Fault> {
+        let (mut parts, body) = request.into_parts();
+        admit(&mut parts, &self.identity)?;
+        parts.extensions.insert(Peer(peer));
+        Ok(Request::from_parts(parts, ClientBody::new(body, self.body)?))
+    }
+}
+
+/// Answers a request that is not admitted, and ends the connection behind it: who sends one such
+/// request may read the next one in another way than we do.
+pub(crate) fn refuse(fault: Fault, version: Version) -> Response<AnswerBody> {
+    let mut response = problem(fault);
+    if version != Version::HTTP_2 {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}

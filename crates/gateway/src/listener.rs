@@ -1,0 +1,98 @@
+//! Taking connections until told to stop, whatever happens to single ones.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tower_service::Service;
+
+use crate::body::{BoxError, ClientBody};
+use crate::connection::{self, ConnectionLimits};
+use crate::front::Front;
+use crate::noise::{Event, Noise};
+
+/// How long to pause when the machine has no sockets left.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Serves all connections until `stop` becomes true, then finishes what is in flight, for at most
+/// `grace`. Tells how many connections had to be cut off.
+pub(crate) async fn run<S, B>(
+    listener: TcpListener,
+    front: Arc<Front<S>>,
+    limits: ConnectionLimits,
+    most: usize,
+    noise: Arc<Noise>,
+    mut stop: watch::Receiver<bool>,
+    grace: Duration,
+) -> usize
+where
+    S: Service<Request<ClientBody>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + Sync + 'static,
+    S::Future: Send,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let places = Arc::new(Semaphore::new(most));
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = accept(&listener, &places, &noise) => accepted,
+            Some(_) = connections.join_next() => continue,
+            _ = stop.wait_for(|stop| *stop) => break,
+        };
+        let Some((place, stream, peer)) = accepted else {
+            continue;
+        };
+        let (front, stop) = (front.clone(), stop.clone());
+        connections.spawn(async move {
+            connection::serve(stream, peer, front, limits, stop).await;
+            drop(place);
+        });
+    }
+    drop(listener);
+    let finished = async { while connections.join_next().await.is_some() {} };
+    let _ = timeout(grace, finished).await;
+    let cut_off = connections.len();
+    connections.shutdown().await;
+    cut_off
+}
+
+type Accepted = (tokio::sync::OwnedSemaphorePermit, tokio::net::TcpStream, std::net::SocketAddr);
+
+/// Takes one connection, once there is a place for it; `None` when that failed.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+    noise: &Noise,
+) -> Option<Accepted> {
+    // The semaphore is never closed.
+    let place = places.clone().acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, peer)) => {
+            // Only a delay is lost when it cannot be set.
+            let _ = stream.set_nodelay(true);
+            Some((place, stream, peer))
+        }
+        Err(error) => {
+            if !is_of_one_connection(&error) {
+                noise.tell(Event::AcceptFailed, &error);
+                sleep(PAUSE).await;
+            }
+            None
+        }
+    }
+}
+
+/// Whether only the connection that was to be taken is at fault.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}

@@ -1,0 +1,104 @@
+//! Where admitted requests go: the innermost service, behind the limits.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::header::HeaderName;
+use http::{Request, Response, StatusCode, Uri};
+use tollgate_policy::RequestPath;
+use tower_service::Service;
+
+use crate::body::{AnswerBody, ClientBody, whole};
+use crate::connection::Peer;
+use crate::echo::echo;
+use crate::forwarding::{self, Trust};
+use crate::framing::Fault;
+use crate::noise::{Event, Noise};
+use crate::problem::problem;
+use crate::upstream::Upstream;
+
+/// Sends requests on in their one normal form, with what the upstream is told of the client.
+#[derive(Clone)]
+pub(crate) struct Origin {
+    pub(crate) server: Server,
+    /// Who is believed when it says who is asking.
+    pub(crate) proxies: Arc<dyn Fn(IpAddr) -> Trust + Send + Sync>,
+    /// Headers by which only such proxies may say who is asking.
+    pub(crate) identity: Arc<[HeaderName]>,
+    pub(crate) noise: Arc<Noise>,
+}
+
+/// Who answers.
+#[derive(Clone)]
+pub(crate) enum Server {
+    Echo,
+    Upstream(Upstream),
+}
+
+impl Origin {
+    async fn answer(self, mut request: Request<ClientBody>) -> Response<AnswerBody> {
+        let answer = match self.prepare(&mut request) {
+            Ok(Target::Server) => Ok(nothing()),
+            Ok(Target::Path) => match &self.server {
+                Server::Echo => echo(request).await,
+                Server::Upstream(upstream) => upstream.ask(request).await,
+            },
+            Err(fault) => Err(fault),
+        };
+        answer.unwrap_or_else(|fault| {
+            if fault.status.is_server_error() {
+                self.noise.tell(Event::UpstreamFailed, &fault.detail);
+            }
+            problem(fault)
+        })
+    }
+
+    fn prepare(&self, request: &mut Request<ClientBody>) -> Result<Target, Fault> {
+        let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
+        let normal = match RequestPath::parse(target.as_bytes()) {
+            Ok(path) if path.is_verbatim() => None,
+            Ok(path) => Some(Uri::try_from(&*path.target())),
+            Err(error) if error.is_asterisk() => return Ok(Target::Server),
+            Err(_) => return Err(Fault::malformed("expected a path")),
+        };
+        if let Some(normal) = normal {
+            *request.uri_mut() = normal.map_err(|_| Fault::malformed("expected a path"))?;
+        }
+        if let Some(Peer(peer)) = request.extensions().get() {
+            let (peer, trust) = (peer.ip(), (self.proxies)(peer.ip()));
+            forwarding::tell(request.headers_mut(), peer, trust, &self.identity);
+        }
+        Ok(Target::Path)
+    }
+}
+
+enum Target {
+    Path,
+    /// `OPTIONS *` asks about the server, and we are it.
+    Server,
+}
+
+fn nothing() -> Response<AnswerBody> {
+    let mut response = Response::new(whole(""));
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response
+}
+
+impl Service<Request<ClientBody>> for Origin {
+    type Response = Response<AnswerBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<AnswerBody>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<ClientBody>) -> Self::Future {
+        let origin = self.clone();
+        Box::pin(async move { Ok(origin.answer(request).await) })
+    }
+}

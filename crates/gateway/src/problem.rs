@@ -1,0 +1,34 @@
+//! What the gateway says when it answers in place of the upstream.
+
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, Response, StatusCode};
+use serde_json::json;
+
+use crate::body::{AnswerBody, whole};
+use crate::framing::Fault;
+
+/// An `application/problem+json` (RFC 9457) that no cache keeps.
+pub(crate) fn problem(fault: Fault) -> Response<AnswerBody> {
+    let text = json!({
+        "type": "about:blank",
+        "title": fault.status.canonical_reason().unwrap_or("Error"),
+        "status": fault.status.as_u16(),
+        "detail": fault.detail,
+    });
+    let mut response = Response::new(whole(text.to_string()));
+    *response.status_mut() = fault.status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// The upstream could not be reached or did not speak HTTP.
+pub(crate) const BAD_GATEWAY: Fault = Fault::new(
+    StatusCode::BAD_GATEWAY,
+    "the upstream could not be reached or gave no valid answer",
+);
+
+/// The upstream was tried or asked, and was not there in time.
+pub(crate) const GATEWAY_TIMEOUT: Fault =
+    Fault::new(StatusCode::GATEWAY_TIMEOUT, "the upstream did not answer in time");

@@ -1,0 +1,106 @@
+//! `tollgate serve`: the gateway from start to stop.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::assemble::Gateway;
+use crate::front::Front;
+use crate::listener;
+use crate::metrics::Page;
+use crate::settings::MetricsAt;
+
+/// Serves until the process is told to stop (SIGTERM or SIGINT), then finishes what is in flight.
+///
+/// # Errors
+/// When an address that the file names cannot be listened on.
+pub(crate) async fn serve(gateway: Gateway) -> io::Result<()> {
+    let settings = &gateway.settings;
+    let (mut terminated, mut interrupted) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let listener = listen(settings.listen).await?;
+    let metrics = metrics_listener(settings.metrics).await?;
+    let (stop, stopped) = watch::channel(false);
+
+    let metrics_address = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
+    gateway.announce(&mut io::stdout().lock(), listener.local_addr()?, metrics_address)?;
+    tracing::info!(listen = %listener.local_addr()?, "serving");
+
+    let noise = gateway.noise.clone();
+    let summing_up = tokio::spawn(async move { noise.sum_up().await });
+    let page = metrics.map(|listener| {
+        let front = Front {
+            inner: Page(gateway.metrics.clone()),
+            body: settings.body,
+            identity: Arc::from([]),
+            metrics: None,
+        };
+        // A scrape is short: none is waited for.
+        let run = listener::run(
+            listener,
+            Arc::new(front),
+            settings.connection,
+            SCRAPERS,
+            gateway.noise.clone(),
+            stopped.clone(),
+            std::time::Duration::ZERO,
+        );
+        tokio::spawn(run)
+    });
+    let traffic = tokio::spawn(listener::run(
+        listener,
+        gateway.front.clone(),
+        settings.connection,
+        settings.connections,
+        gateway.noise.clone(),
+        stopped,
+        settings.shutdown,
+    ));
+
+    tokio::select! {
+        _ = terminated.recv() => {}
+        _ = interrupted.recv() => {}
+    }
+    tracing::info!("stopping: no new connections, finishing what is in flight");
+    // Nobody listens any more only if both have ended.
+    let _ = stop.send(true);
+    let cut_off = traffic.await.map_err(io::Error::other)?;
+    if let Some(page) = page {
+        page.await.map_err(io::Error::other)?;
+    }
+    summing_up.abort();
+    gateway.noise.sum_up_once();
+    match cut_off {
+        0 => tracing::info!("stopped"),
+        cut_off => tracing::warn!(cut_off, "stopped: not all requests were finished in time"),
+    }
+    io::stdout().flush()
+}
+
+/// Connections to the metrics at once.
+const SCRAPERS: usize = 16;
+
+async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
+    })
+}
+
+/// The usual address may be taken by another gateway on this machine; one that was asked for may not.
+async fn metrics_listener(at: MetricsAt) -> io::Result<Option<TcpListener>> {
+    match at {
+        MetricsAt::Off => Ok(None),
+        MetricsAt::Address(address) => listen(address).await.map(Some),
+        MetricsAt::Usual => match listen(MetricsAt::USUAL).await {
+            Ok(listener) => Ok(Some(listener)),
+            Err(error) => {
+                tracing::warn!(%error, "no metrics; `metrics` in `[server]` sets another address");
+                Ok(None)
+            }
+        },
+    }
+}

@@ -1,0 +1,201 @@
+//! The `[server]` section: where to listen, where to send requests, and what any of it may cost.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use http::Uri;
+use http::uri::{Authority, Scheme};
+use tollgate_core::Span;
+use tollgate_policy::config::{Problem, Section, Text};
+
+use crate::body::BodyLimits;
+use crate::connection::ConnectionLimits;
+use crate::framing::HeadLimits;
+use crate::log::LogFormat;
+use crate::upstream::UpstreamPatience;
+use crate::wire::Patience;
+
+/// The `[server]` section; every key has a default.
+///
+/// ```toml
+/// [server]
+/// listen = "0.0.0.0:8080"               # 127.0.0.1:8080 unless given
+/// upstream = "http://127.0.0.1:3000"    # an echo answers when none is given
+/// metrics = "127.0.0.1:9464"            # or "off"
+/// log = "json"                          # "text" unless given
+///
+/// [server.timeouts]
+/// head = "10s"            # for a whole request head
+/// body = "30s"            # for a body to go on, and in all beyond 256 bytes a second
+/// write = "30s"           # for a client to take what it is sent
+/// idle = "60s"            # of a client's connection between requests
+/// connect = "5s"          # to the upstream
+/// answer = "60s"          # for the upstream to answer or go on
+/// upstream_idle = "4s"    # of a connection to the upstream; less than it keeps them itself
+/// shutdown = "30s"        # for what is in flight when told to stop
+///
+/// [server.sizes]
+/// head_bytes = 65536
+/// headers = 100
+/// target_bytes = 8192
+/// body_bytes = 1048576    # any unless given
+/// connections = 10000
+/// ```
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) listen: SocketAddr,
+    /// `None` for the echo.
+    pub(crate) upstream: Option<Authority>,
+    pub(crate) metrics: MetricsAt,
+    pub(crate) log: LogFormat,
+    pub(crate) connection: ConnectionLimits,
+    pub(crate) connections: usize,
+    pub(crate) body: BodyLimits,
+    pub(crate) waits: UpstreamPatience,
+    pub(crate) shutdown: Duration,
+}
+
+/// Where metrics are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MetricsAt {
+    /// Nowhere.
+    Off,
+    /// Where they usually are, if that is free.
+    Usual,
+    /// There.
+    Address(SocketAddr),
+}
+
+impl MetricsAt {
+    /// Where Prometheus exporters of this kind are expected.
+    pub(crate) const USUAL: SocketAddr = local(9464);
+}
+
+const fn local(port: u16) -> SocketAddr {
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), port)
+}
+
+impl Settings {
+    /// Reads the section of a whole file; what is wrong is noted in the reading.
+    pub(crate) fn read(root: &mut Section<'_>) -> Settings {
+        let mut server = root.section("server");
+        let timeouts = server.as_mut().and_then(|server| server.section("timeouts"));
+        let sizes = server.as_mut().and_then(|server| server.section("sizes"));
+        let (mut timeouts, mut sizes) = (Timeouts(timeouts), Sizes(sizes));
+        Settings {
+            listen: server.as_mut().and_then(listen).unwrap_or(local(8080)),
+            upstream: server.as_mut().and_then(upstream),
+            metrics: server.as_mut().and_then(metrics).unwrap_or(MetricsAt::Usual),
+            log: server
+                .as_mut()
+                .and_then(|server| {
+                    server.choice("log", &[("text", LogFormat::Text), ("json", LogFormat::Json)])
+                })
+                .unwrap_or_default(),
+            connection: ConnectionLimits {
+                head: HeadLimits {
+                    bytes: sizes.take("head_bytes", 1024, 256 * 1024).unwrap_or(64 * 1024),
+                    headers: sizes.take("headers", 1, 100).unwrap_or(100),
+                    target: sizes.take("target_bytes", 64, 60 * 1024).unwrap_or(8 * 1024),
+                },
+                patience: Patience {
+                    head: timeouts.take("head", 10),
+                    write: timeouts.take("write", 30),
+                },
+                idle: timeouts.take("idle", 60),
+            },
+            connections: sizes.take("connections", 1, 1_000_000).unwrap_or(10_000),
+            body: BodyLimits {
+                bytes: sizes.bytes("body_bytes"),
+                patience: timeouts.take("body", 30),
+            },
+            waits: UpstreamPatience {
+                connect: timeouts.take("connect", 5),
+                answer: timeouts.take("answer", 60),
+                idle: timeouts.take("upstream_idle", 4),
+            },
+            shutdown: timeouts.take("shutdown", 30),
+        }
+    }
+}
+
+struct Timeouts<'r>(Option<Section<'r>>);
+
+impl Timeouts<'_> {
+    fn take(&mut self, key: &'static str, otherwise: u64) -> Duration {
+        const EXPECTED: &str = "a length of time such as `10s` or `1m30s`";
+        let given = self.0.as_mut().and_then(|section| {
+            let text = section.text(key, EXPECTED)?;
+            section.reading().parse::<Span>(&text, EXPECTED)
+        });
+        given.unwrap_or(Span::from_secs(otherwise)).into()
+    }
+}
+
+struct Sizes<'r>(Option<Section<'r>>);
+
+impl Sizes<'_> {
+    fn take(&mut self, key: &'static str, least: u64, most: u64) -> Option<usize> {
+        let given = self.0.as_mut()?.integer(key, least..=most)?;
+        usize::try_from(given).ok()
+    }
+
+    fn bytes(&mut self, key: &'static str) -> Option<u64> {
+        self.0.as_mut()?.integer(key, 0..=1 << 53)
+    }
+}
+
+const ADDRESS: &str = "an address with a port, such as `0.0.0.0:8080` or `[::1]:8080`";
+
+fn listen(server: &mut Section<'_>) -> Option<SocketAddr> {
+    let text = server.text("listen", ADDRESS)?;
+    address(server, &text)
+}
+
+fn address(server: &Section<'_>, text: &Text) -> Option<SocketAddr> {
+    let address = text.as_str().parse();
+    if address.is_err() {
+        let why = format!("`{}` is not an address with a port", text.shown());
+        server.reading().refuse(text, why, ADDRESS);
+    }
+    address.ok()
+}
+
+fn upstream(server: &mut Section<'_>) -> Option<Authority> {
+    const EXPECTED: &str = "the address of an HTTP server, such as `http://127.0.0.1:3000`";
+    let text = server.text("upstream", EXPECTED)?;
+    let refuse = |why| {
+        server.reading().refuse(&text, why, EXPECTED);
+        None
+    };
+    let Ok(uri) = text.as_str().parse::<Uri>() else {
+        return refuse("the upstream is not an address");
+    };
+    let Some(authority) = uri.authority() else {
+        return refuse("the upstream has no scheme or no host");
+    };
+    if uri.scheme() != Some(&Scheme::HTTP) {
+        return refuse("the upstream is not spoken to over `http://`");
+    }
+    if authority.as_str().contains('@') {
+        return refuse("the upstream has a user name in it, which is never sent");
+    }
+    if uri.path() != "/" || uri.query().is_some() {
+        return refuse("the upstream has a path, but requests keep their own");
+    }
+    Some(authority.clone())
+}
+
+fn metrics(server: &mut Section<'_>) -> Option<MetricsAt> {
+    let text = server.text("metrics", "an address with a port, or `off`")?;
+    if text.as_str() == "off" {
+        return Some(MetricsAt::Off);
+    }
+    let address = address(server, &text)?;
+    if !address.ip().is_loopback() {
+        let message = "whoever reaches this address can read the metrics";
+        let expected = "an address of this machine alone, such as `127.0.0.1:9464`";
+        server.reading().report(Problem::warning(text.span(), message, expected));
+    }
+    Some(MetricsAt::Address(address))
+}

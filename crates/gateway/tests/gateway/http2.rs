@@ -1,0 +1,140 @@
+//! HTTP/2 with prior knowledge in, HTTP/1.1 out.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use bytes::Bytes;
+use http::{Request, Response, Version};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http2::{SendRequest, handshake};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+
+use crate::client::Client;
+use crate::program::{DEADLINE, Program};
+use crate::upstream::Upstream;
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+async fn connect(address: SocketAddr) -> SendRequest<Full<Bytes>> {
+    let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let (sender, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    sender
+}
+
+async fn ask(
+    sender: &mut SendRequest<Full<Bytes>>,
+    request: http::request::Builder,
+) -> (u16, Bytes) {
+    let request = request.version(Version::HTTP_2).body(Full::from("body")).unwrap();
+    let response: Response<Incoming> = sender.send_request(request).await.unwrap();
+    let status = response.status().as_u16();
+    (status, response.into_body().collect().await.unwrap().to_bytes())
+}
+
+#[tokio::test]
+async fn requests_go_on_as_http_1() {
+    let upstream = Upstream::start();
+    let gateway = Program::serve(&upstream.config());
+    let mut sender = connect(gateway.address).await;
+    let request = Request::post("http://Shop.Test//a/../b?q")
+        .header("cookie", "a=1")
+        .header("cookie", "b=2")
+        .header("te", "trailers")
+        .header("x-forwarded-for", "6.6.6.6")
+        .header("x_forwarded_for", "6.6.6.6");
+    let (status, body) = ask(&mut sender, request).await;
+    assert_eq!((status, &*body), (200, &b"ok"[..]));
+    let seen = upstream.seen().remove(0);
+    assert_eq!((seen.what(), &*seen.body), ("POST /b?q".to_owned(), &b"body"[..]));
+    assert!(seen.head.starts_with("POST /b?q HTTP/1.1\r\n"));
+    assert_eq!((seen.header("host"), seen.lines("host")), (Some("shop.test"), 1));
+    assert_eq!((seen.header("cookie"), seen.lines("cookie")), (Some("a=1; b=2"), 1));
+    assert_eq!((seen.header("te"), seen.header("x_forwarded_for")), (None, None));
+    assert_eq!(seen.header("x-forwarded-for"), Some("127.0.0.1"));
+}
+
+#[tokio::test]
+async fn what_is_ambiguous_is_refused_and_the_connection_goes_on() {
+    let upstream = Upstream::start();
+    let gateway = Program::serve(&upstream.config());
+    let mut sender = connect(gateway.address).await;
+    let refused = [
+        Request::get("http://h/").header("host", "i"),
+        Request::get("http://h/%2f"),
+        Request::get("http://h/..%2f"),
+        Request::builder().method("get").uri("http://h/"),
+        Request::get("http://u@h/"),
+    ];
+    for request in refused {
+        let shown = format!("{request:?}");
+        assert_eq!(ask(&mut sender, request).await.0, 400, "{shown}");
+    }
+    assert_eq!(ask(&mut sender, Request::get("http://h/last").header("host", "h")).await.0, 200);
+    assert_eq!(upstream.asked(), ["GET /last"]);
+}
+
+/// A frame of a type on a stream.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    let mut frame = length[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+/// What the server sends until it closes, or until `enough`.
+fn read_until(stream: &mut TcpStream, enough: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+    let (mut seen, mut bytes) = (Vec::new(), [0; 4096]);
+    while !enough(&seen) {
+        match stream.read(&mut bytes) {
+            Ok(read @ 1..) => seen.extend_from_slice(&bytes[..read]),
+            _ => break,
+        }
+    }
+    seen
+}
+
+#[test]
+fn streams_reset_in_rows_end_the_connection_and_nobody_else_is_hurt() {
+    let upstream = Upstream::start();
+    let gateway = Program::serve(&upstream.config());
+    let mut stream = TcpStream::connect(gateway.address).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    stream.write_all(&[PREFACE, &frame(4, 0, 0, &[])].concat()).unwrap();
+    // GET, http, /, and the authority `h`, from the static table.
+    let head = [0x82, 0x86, 0x84, 0x41, 0x01, b'h'];
+    for nth in 0..500u32 {
+        let id = nth * 2 + 1;
+        let both = [frame(1, 0x5, id, &head), frame(3, 0, id, &8u32.to_be_bytes())].concat();
+        if stream.write_all(&both).is_err() {
+            break;
+        }
+    }
+    // ENHANCE_YOUR_CALM, and the end.
+    let seen = read_until(&mut stream, |_| false);
+    let calm = |window: &[u8]| window[3] == 7 && window[13..17] == 11u32.to_be_bytes();
+    assert!(seen.windows(17).any(calm), "no GOAWAY that asks for calm: {seen:?}");
+    assert!(upstream.asked().len() < 150, "{} went through", upstream.asked().len());
+
+    let get = "GET /other HTTP/1.1\r\nHost: h\r\n\r\n";
+    assert_eq!(Client::ask(gateway.address, get).status, 200);
+}
+
+#[test]
+fn an_idle_connection_is_closed_and_so_is_half_a_preface() {
+    let patience = "[server.timeouts]\nhead = \"200ms\"\nidle = \"200ms\"\n";
+    let gateway = Program::serve(
+        &("[server]\nlisten = \"127.0.0.1:0\"\nmetrics = \"off\"\n".to_owned() + patience),
+    );
+    for begun in [[PREFACE, &frame(4, 0, 0, &[])].concat(), PREFACE[..20].to_vec()] {
+        let mut stream = TcpStream::connect(gateway.address).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        stream.write_all(&begun).unwrap();
+        read_until(&mut stream, |_| false);
+        let closed = stream.read(&mut [0]).map_or(true, |read| read == 0);
+        assert!(closed);
+    }
+}

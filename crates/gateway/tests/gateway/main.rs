@@ -1,0 +1,17 @@
+//! The gateway as it is used: the real program, real sockets, ended by its process id.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test may fail where a program may not, and has a deadline of its own"
+)]
+
+mod client;
+mod forwarding;
+mod framing;
+mod http2;
+mod program;
+mod shutdown;
+mod upstream;

@@ -1,0 +1,136 @@
+//! The program under test.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long anything may take before a test gives up on it.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
+
+const TOLLGATE: &str = env!("CARGO_BIN_EXE_tollgate");
+
+/// A file of its own for one test, removed with it.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(name: &str, text: &str) -> Scratch {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let nth = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path =
+            std::env::temp_dir().join(format!("tollgate-{}-{nth}-{name}", std::process::id()));
+        fs::write(&path, text).unwrap();
+        Scratch(path)
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+
+    pub(crate) fn text(&self) -> String {
+        fs::read_to_string(&self.0).unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// A running `tollgate serve`, killed when dropped.
+pub(crate) struct Program {
+    child: Child,
+    // Kept open, so that nothing the program writes fails.
+    _stdout: BufReader<ChildStdout>,
+    stderr: Scratch,
+    _file: Scratch,
+    pub(crate) banner: String,
+    pub(crate) address: SocketAddr,
+    pub(crate) metrics: Option<SocketAddr>,
+}
+
+impl Program {
+    /// Starts the gateway with this config and waits until it says that it listens.
+    pub(crate) fn serve(config: &str) -> Program {
+        Program::start(Command::new(TOLLGATE), config)
+    }
+
+    /// The same, started by another command that is given the program and its arguments.
+    pub(crate) fn start(mut command: Command, config: &str) -> Program {
+        let file = Scratch::new("limits.toml", config);
+        let stderr = Scratch::new("stderr", "");
+        let mut child = command
+            .args(["serve", file.path()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(File::create(stderr.path()).unwrap())
+            .spawn()
+            .unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut banner = String::new();
+        while !banner.contains("curl ") {
+            if stdout.read_line(&mut banner).unwrap() == 0 {
+                panic!("the program ended: {banner}\n{}", stderr.text());
+            }
+        }
+        let after = |mark: &str| {
+            let (_, rest) = banner.split_once(mark)?;
+            rest.split(['\n', '/']).next()?.parse().ok()
+        };
+        let address = after("listens on http://").unwrap();
+        let metrics = after("metrics at http://");
+        Program { child, _stdout: stdout, stderr, _file: file, banner, address, metrics }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn stderr(&self) -> String {
+        self.stderr.text()
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let kill =
+            Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status();
+        assert!(kill.unwrap().success());
+    }
+
+    /// Waits until the program has ended by itself.
+    pub(crate) fn ended(&mut self) -> ExitStatus {
+        until("the program ends", || self.child.try_wait().unwrap())
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs the program to its end.
+pub(crate) fn run(arguments: &[&str]) -> Output {
+    Command::new(TOLLGATE).args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+/// The path of the program, for commands that start it.
+pub(crate) fn path() -> &'static str {
+    TOLLGATE
+}
+
+/// Asks again and again until there is an answer.
+pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(began.elapsed() < DEADLINE, "waited in vain until {what}");
+        std::thread::yield_now();
+    }
+}
