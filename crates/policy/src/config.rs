@@ -13,7 +13,7 @@ mod suggest;
 mod text;
 mod value;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
@@ -49,6 +49,8 @@ pub struct Reading<'e> {
     source: Source,
     environment: Environment<'e>,
     problems: RefCell<Vec<Problem>>,
+    /// Whether the file is not TOML. What follows from that would bury it, so it is not noted.
+    broken: Cell<bool>,
 }
 
 impl<'e> Reading<'e> {
@@ -57,25 +59,44 @@ impl<'e> Reading<'e> {
     /// [`process_environment`] is the one of this process.
     #[must_use]
     pub fn new(source: Source, environment: Environment<'e>) -> Reading<'e> {
-        Reading { source, environment, problems: RefCell::default() }
+        Reading { source, environment, problems: RefCell::default(), broken: Cell::new(false) }
     }
 
-    /// The whole file as a section. A file that is not TOML gives what could be read of it.
+    /// The whole file as a section, which is empty when the file is not TOML; what is then found to
+    /// be missing is not noted.
     #[must_use]
     pub fn root(&self) -> Section<'_> {
         let (table, errors) = DeTable::parse_recoverable(self.source.text());
         for error in &errors {
             let place = error.span().unwrap_or(0..0);
-            self.report(Problem::error(place, error.message(), Problem::TOML));
+            let expected = if error.message() == "duplicate key" {
+                "each key and each `[section]` once"
+            } else {
+                "TOML, such as `name = \"value\"` or `[section]`"
+            };
+            self.report(Problem::error(place, error.message(), expected));
         }
-        // What follows a syntax error is often a consequence of it, and would bury it.
+        self.broken.set(!errors.is_empty());
         let table = if errors.is_empty() { table.into_inner() } else { DeTable::new() };
         Section::new(self, String::new(), 0..0, table)
     }
 
     /// Notes a problem.
     pub fn report(&self, problem: Problem) {
-        self.problems.borrow_mut().push(problem);
+        if !self.broken.get() {
+            self.problems.borrow_mut().push(problem);
+        }
+    }
+
+    /// Whether the file is not TOML.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.get()
+    }
+
+    /// How many errors were noted so far.
+    pub(crate) fn errors(&self) -> usize {
+        let problems = self.problems.borrow();
+        problems.iter().filter(|problem| problem.severity() == Severity::Error).count()
     }
 
     /// What was found, in the order of the file.

@@ -31,6 +31,8 @@ pub(crate) enum Place {
     Deny(usize),
     /// A named route.
     Route(usize),
+    /// None in particular.
+    Whole,
 }
 
 /// Something to be said of a policy, and where.

@@ -9,6 +9,7 @@
 
 pub mod config;
 mod cost;
+mod file;
 mod finding;
 mod key;
 mod limit_spec;
@@ -22,7 +23,9 @@ mod policy;
 mod request;
 mod routes;
 mod statuses;
+mod warnings;
 mod when;
+mod worst;
 
 pub use cost::{Cost, HeaderCost};
 pub use finding::{Finding, PolicyError};
@@ -32,8 +35,10 @@ pub use message::{Message, MessageError};
 pub use path::{Case, PathError, RequestPath};
 pub use pattern::{PathPattern, PathPatternError};
 pub use policy::{
-    Free, Lack, Matched, Matches, Policy, PolicyBuilder, Preflights, Refused, Scratch, Selection,
+    Application, Explanation, Free, Lack, Matched, Matches, Policy, PolicyBuilder, Preflights,
+    Reason, Refused, Scratch, Selection,
 };
 pub use request::{Given, Request};
 pub use statuses::{Statuses, StatusesError};
 pub use when::{When, WhenError};
+pub use worst::Worst;

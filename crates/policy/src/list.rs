@@ -68,13 +68,8 @@ impl List {
                 self.insert_value(part, value);
             }
             _ => {
-                let path = if which == Which::Allow { ", `path`" } else { "" };
-                return Err(Complaint::new(
-                    format!("`{part}` is nothing that can be on this list"),
-                    format!(
-                        "`client`, `user`, `host`{path}, `header:NAME`, `query:NAME` or `cookie:NAME`"
-                    ),
-                ));
+                let message = format!("`{part}` is nothing that can be on this list");
+                return Err(Complaint::new(message, which.expected()));
             }
         }
         Ok(())
@@ -112,6 +107,38 @@ impl List {
 }
 
 impl Which {
+    /// The section of the file.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Which::Allow => "allow",
+            Which::Deny => "deny",
+        }
+    }
+
+    /// The first words of what may stand in it.
+    pub(crate) fn words(self) -> &'static [&'static str] {
+        match self {
+            Which::Allow => {
+                &["client", "user", "host", "path", "header:", "query:", "cookie:", "preflights"]
+            }
+            Which::Deny => &["client", "user", "host", "header:", "query:", "cookie:"],
+        }
+    }
+
+    /// What may stand in it.
+    pub(crate) fn expected(self) -> &'static str {
+        match self {
+            Which::Allow => {
+                "`client`, `user`, `host`, `path`, `preflights` or, between quotes, \
+                 `header:NAME`, `query:NAME` or `cookie:NAME`"
+            }
+            Which::Deny => {
+                "`client`, `user`, `host` or, between quotes, `header:NAME`, `query:NAME` or \
+                 `cookie:NAME`"
+            }
+        }
+    }
+
     /// The place of the list's `nth` entry.
     pub(crate) fn place(self, nth: usize) -> Place {
         match self {

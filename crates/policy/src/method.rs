@@ -20,10 +20,11 @@ impl FromStr for Method {
     type Err = MethodError;
 
     fn from_str(name: &str) -> Result<Method, MethodError> {
-        if name.is_empty() || name.len() > 32 || !name.bytes().all(is_token) {
+        let may_stand = |byte: u8| is_token(byte) && !byte.is_ascii_lowercase();
+        if name.is_empty() || name.len() > 32 || !name.bytes().all(may_stand) {
             return Err(MethodError);
         }
-        Ok(Method(canonical(name).to_ascii_uppercase().into()))
+        Ok(Method(canonical(name).into()))
     }
 }
 
@@ -38,7 +39,7 @@ pub(crate) struct MethodError;
 
 impl fmt::Display for MethodError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("expected a method such as `POST`")
+        f.write_str("expected a method in capitals, such as `POST`")
     }
 }
 

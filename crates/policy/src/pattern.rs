@@ -70,6 +70,23 @@ impl PathPattern {
         PathPattern { segments: self.segments.iter().map(in_case).collect(), ..self.clone() }
     }
 
+    /// Whether it covers a path in its matched form.
+    pub(crate) fn matches(&self, path: &str) -> bool {
+        let inner = path.strip_prefix('/').unwrap_or(path);
+        let mut names = inner.split('/').filter(|name| !name.is_empty());
+        for segment in &self.segments {
+            let fits = match segment {
+                Segment::Rest => return true,
+                Segment::Parameter => names.next().is_some(),
+                Segment::Literal(literal) => names.next() == Some(literal),
+            };
+            if !fits {
+                return false;
+            }
+        }
+        names.next().is_none()
+    }
+
     /// Whether some path matches both.
     pub(crate) fn overlaps(&self, other: &PathPattern) -> bool {
         let (mut own, mut others) = (self.segments.iter(), other.segments.iter());

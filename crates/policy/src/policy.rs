@@ -1,22 +1,24 @@
 //! Limits, lists and routes, compiled: asked of each request.
 
 mod builder;
+mod explain;
 mod overrides;
 mod select;
 
-use crate::limit_spec::LimitSpec;
+use crate::limit_spec::{Fallback, LimitSpec};
 use crate::list::List;
 use crate::method::{MethodSet, Methods};
 use crate::path::Case;
 use crate::routes::Routes;
 
 pub use builder::PolicyBuilder;
+pub use explain::{Application, Explanation, Reason};
 use overrides::Overrides;
 pub use select::{Free, Lack, Matched, Matches, Refused, Scratch, Selection};
 
 /// Which limits apply to which request.
 ///
-/// Built by [`Policy::builder`], never changed after.
+/// Built from a file by [`Policy::read`] or from code by [`Policy::builder`]; never changed after.
 #[derive(Clone, Debug)]
 pub struct Policy {
     limits: Vec<Compiled>,
@@ -58,6 +60,14 @@ impl Policy {
     /// The limits in the order they were given, disabled ones too.
     pub fn limits(&self) -> impl Iterator<Item = &LimitSpec> {
         self.limits.iter().map(|limit| &limit.spec)
+    }
+
+    /// Whether every request is under a limit: the limits for every path are for every method, and
+    /// do not skip who lacks a part of their key.
+    pub(crate) fn covers_everything(&self) -> bool {
+        let everywhere = self.everywhere.iter().filter_map(|&at| self.limit(at));
+        let holding = everywhere.filter(|limit| limit.spec.fallback != Fallback::Skip);
+        holding.fold(MethodSet::EMPTY, |set, limit| set.union(limit.methods)) == MethodSet::ALL
     }
 
     /// How the paths of requests have to be matched, for

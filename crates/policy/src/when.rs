@@ -30,7 +30,8 @@ impl When {
     /// The same, and this method. GET includes HEAD.
     ///
     /// # Errors
-    /// When it cannot be a method: 1 to 32 token characters.
+    /// When it cannot be a method: 1 to 32 token characters without small letters, so that no other
+    /// word passes for one.
     pub fn method(mut self, name: &str) -> Result<When, WhenError> {
         self.methods.push(name.parse().map_err(|_| WhenError::Method)?);
         Ok(self)
@@ -97,7 +98,7 @@ pub enum WhenError {
 impl fmt::Display for WhenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WhenError::Method => f.write_str("expected a method such as `POST`, or a path"),
+            WhenError::Method => f.write_str("neither a method in capitals nor a path"),
             WhenError::Path(error) => error.fmt(f),
         }
     }

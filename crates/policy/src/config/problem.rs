@@ -29,8 +29,6 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(super) const TOML: &'static str = "TOML, such as `name = \"value\"` or `[section]`";
-
     /// An error at these bytes of the file: what is wrong, and what was expected.
     #[must_use]
     pub fn error(

@@ -23,7 +23,8 @@ pub struct Section<'r> {
     path: String,
     span: Range<usize>,
     entries: DeTable<'r>,
-    asked: Vec<&'static str>,
+    /// The keys that were asked for, and where the values of those that are there stand.
+    asked: Vec<(&'static str, Option<Range<usize>>)>,
 }
 
 impl<'r> Section<'r> {
@@ -48,12 +49,17 @@ impl<'r> Section<'r> {
         self.span.clone()
     }
 
+    /// Where the values of the keys that were taken so far stand.
+    pub fn places(&self) -> impl Iterator<Item = (&'static str, Range<usize>)> {
+        self.asked.iter().filter_map(|(key, place)| Some((*key, place.clone()?)))
+    }
+
     /// The value of a key.
     #[must_use]
     pub fn take(&mut self, key: &'static str) -> Option<Value<'r>> {
-        self.asked.push(key);
-        let (key, value) = self.entries.remove_entry(key)?;
-        Some(self.value(key.get_ref(), value))
+        let entry = self.entries.remove_entry(key);
+        self.asked.push((key, entry.as_ref().map(|(_, value)| value.span())));
+        entry.map(|(key, value)| self.value(key.get_ref(), value))
     }
 
     /// The value of a key that has to be there.
@@ -141,13 +147,14 @@ impl<'r> Section<'r> {
 
 impl Drop for Section<'_> {
     fn drop(&mut self) {
+        let known: Vec<_> = self.asked.iter().map(|(key, _)| *key).collect();
         for key in std::mem::take(&mut self.entries).keys() {
             let name = key.get_ref();
             let message = format!("`{}` is not a key that is known here", self.path_to(name));
-            let expected = format!("one of {}", listed(&self.asked));
+            let expected = format!("one of {}", listed(&known));
             self.reading.report(
                 Problem::error(key.span(), message, expected)
-                    .suggest(nearest(name, self.asked.iter().copied())),
+                    .suggest(nearest(name, known.iter().copied())),
             );
         }
     }

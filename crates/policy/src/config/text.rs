@@ -41,6 +41,11 @@ impl Text {
         }
     }
 
+    /// What a message says of a value that came from a variable, since a reason may quote it.
+    pub(crate) fn hidden(variable: &str) -> String {
+        format!("the value of the variable `{variable}` does not fit here")
+    }
+
     /// The name of the first variable in it.
     #[must_use]
     pub fn variable(&self) -> Option<&str> {

@@ -198,7 +198,7 @@ impl Reading<'_> {
     pub fn refuse(&self, text: &Text, why: impl Display, expected: impl Into<String>) {
         let message = match text.variable() {
             None => why.to_string(),
-            Some(name) => format!("the value of the variable `{name}` does not fit here"),
+            Some(name) => Text::hidden(name),
         };
         self.report(Problem::error(text.span(), message, expected));
     }

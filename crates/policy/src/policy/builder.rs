@@ -183,8 +183,12 @@ fn check(spec: &LimitSpec, nth: usize, findings: &mut Vec<Finding>) {
         let expected = "1 to 128 bytes without control characters";
         complain("name", Complaint::new("this cannot be the name of a limit", expected));
     }
-    if spec.windows.is_empty() || spec.overrides.iter().any(|other| other.windows.is_empty()) {
-        complain("rate", Complaint::new("a limit without a rate", "at least one rate"));
+    let no_rate = || Complaint::new("a limit without a rate", "at least one rate");
+    if spec.windows.is_empty() {
+        complain("rate", no_rate());
+    }
+    if spec.overrides.iter().any(|other| other.windows.is_empty()) {
+        complain("overrides", no_rate());
     }
     if spec.by.is_empty() {
         let expected = "at least one part, such as `client`; `global` for one budget for all";

@@ -1,0 +1,265 @@
+//! One `[[limit]]`.
+
+use tollgate_core::{Algorithm, Anchor, Queue, Resolution};
+
+use super::rates::{self, Burst, Form};
+use super::spots::{LimitSpots, Spots};
+use crate::config::{Problem, Reading, Section, Text, Value, nearest};
+use crate::cost::Cost;
+use crate::key::{KeyPart, KeyPartError};
+use crate::limit_spec::{Count, Fallback, LimitSpec};
+use crate::message::Message;
+use crate::pattern::PathPattern;
+use crate::statuses::Statuses;
+use crate::when::{When, WhenError};
+
+/// The algorithms by name. `gcra` is another name of the token bucket. A leaky bucket has no queue
+/// here: who comes too early is refused.
+const ALGORITHMS: [(&str, Algorithm); 6] = [
+    ("token-bucket", Algorithm::TokenBucket),
+    ("gcra", Algorithm::TokenBucket),
+    ("leaky-bucket", Algorithm::LeakyBucket(Queue::Length(0))),
+    ("fixed-window", Algorithm::FixedWindow(Anchor::Spread)),
+    ("sliding-window", Algorithm::SlidingWindow),
+    ("sliding-log", Algorithm::SlidingLog),
+];
+
+const ANCHORS: [(&str, Anchor); 3] =
+    [("spread", Anchor::Spread), ("clock", Anchor::Clock), ("first-hit", Anchor::FirstHit)];
+
+const TICKS: [(&str, Resolution); 3] =
+    [("1us", Resolution::Micros), ("1ms", Resolution::Millis), ("1s", Resolution::Seconds)];
+
+const COUNTS: [(&str, Count); 3] =
+    [("all", Count::All), ("failures", Count::Failures), ("successes", Count::Successes)];
+
+/// The most a cost can be: what a rule counts exactly.
+const MOST: u64 = 1 << 53;
+
+/// Reads one `[[limit]]`. Each key is read whatever is wrong with the others, so that all problems
+/// are told at once.
+pub(super) fn read_limit(mut section: Section<'_>, spots: &mut Spots) -> Option<LimitSpec> {
+    let reading = section.reading();
+    let mut own = LimitSpots::new(section.span());
+    let spec = windows(&mut section, &mut own);
+    let by = parts(&mut section, &mut own);
+    let fallback = fallback(&mut section, &mut own);
+    let when = when(&mut section);
+    let cost = cost(&mut section);
+    let count = section.choice("count", &COUNTS);
+    let failures = failures(&mut section, count);
+    let message = section
+        .text("message", "a text, perhaps with `{retry_after}`, `{limit}` or `{name}`")
+        .and_then(|text| reading.parse::<Message>(&text, MESSAGE));
+    let shadow = section.flag("shadow").unwrap_or(false);
+    let enabled = section.flag("enabled").unwrap_or(true);
+
+    let mut spec = spec?;
+    if let Some(by) = by {
+        spec = spec.by(by);
+    }
+    if let Some(failures) = failures {
+        spec = spec.failures(failures);
+    }
+    if let Some(message) = message {
+        spec = spec.message(message);
+    }
+    spec = if shadow { spec.shadow() } else { spec };
+    spec = if enabled { spec } else { spec.disabled() };
+    own.section(&section);
+    spots.limit(own);
+    Some(
+        spec.fallback(fallback.unwrap_or_default())
+            .when(when.unwrap_or_default())
+            .cost(cost.unwrap_or_default())
+            .count(count.unwrap_or_default()),
+    )
+}
+
+const MESSAGE: &str = "at most 1024 bytes with `{retry_after}`, `{limit}` or `{name}`";
+
+/// The name, the rates and what they have in common.
+fn windows(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<LimitSpec> {
+    let reading = section.reading();
+    let name = section
+        .require("name", "a name for the limit, such as `name = \"per-client\"`")
+        .and_then(|name| name.text("a name, such as `\"per-client\"`"));
+    let rates = section.require("rate", rates::EXPECTED).and_then(|r| r.texts(rates::EXPECTED));
+    let burst = section.take("burst").map(Burst::read);
+    let algorithm = algorithm(section);
+    let resolution = section.choice("tick", &TICKS);
+    let overrides = section.section("overrides");
+
+    let (name, rates, algorithm) = (name?, rates?, algorithm?);
+    own.texts("name", std::slice::from_ref(&name));
+    own.texts("rate", &rates);
+    let form = Form { name: name.as_str(), algorithm, resolution };
+    // A burst that cannot be read was told; the rates alone would mean something else.
+    let windows = match burst {
+        Some(None) => None,
+        burst => rates::windows(reading, &form, &rates, burst.flatten().as_ref()),
+    };
+    let mut spec = windows.map(|windows| LimitSpec::windows(name.as_str().into(), windows));
+    if let Some(mut overrides) = overrides {
+        for (value, rates) in overrides.rest() {
+            let windows = rates
+                .texts(rates::EXPECTED)
+                .and_then(|rates| rates::windows(reading, &form, &rates, None));
+            spec = spec
+                .zip(windows)
+                .map(|(spec, windows)| spec.override_for(value.into_string(), windows));
+        }
+    }
+    spec
+}
+
+fn algorithm(section: &mut Section<'_>) -> Option<Algorithm> {
+    let written = section.take("algorithm");
+    let algorithm = match written {
+        None => Some(Algorithm::TokenBucket),
+        Some(value) => value.choice(&ALGORITHMS),
+    };
+    let Some(window) = section.take("window") else { return algorithm };
+    let (reading, span) = (section.reading(), window.span());
+    let anchor = window.choice(&ANCHORS)?;
+    match algorithm? {
+        Algorithm::FixedWindow(_) => Some(Algorithm::FixedWindow(anchor)),
+        other => {
+            let message = format!("`window` means nothing to a {other}");
+            let expected = "`window` only beside `algorithm = \"fixed-window\"`";
+            reading.report(Problem::error(span, message, expected));
+            None
+        }
+    }
+}
+
+fn parts(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<Vec<KeyPart>> {
+    let texts = section.texts("by", KeyPart::EXPECTED)?;
+    own.texts("by", &texts);
+    let parts: Vec<_> = texts.iter().map(|text| part(section.reading(), text)).collect();
+    parts.into_iter().collect()
+}
+
+fn part(reading: &Reading<'_>, text: &Text) -> Option<KeyPart> {
+    let parsed = text.as_str().parse::<KeyPart>();
+    parsed
+        .map_err(|error| {
+            let message = format!("`{}` is not a part of a key", text.shown());
+            let meant = error.suggestion().filter(|_| text.variable().is_none());
+            reading.report(Problem::error(text.span(), message, KeyPart::EXPECTED).suggest(meant));
+        })
+        .ok()
+}
+
+fn fallback(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<Fallback> {
+    let expected = format!("`refuse`, `skip` or one of {}", KeyPart::EXPECTED);
+    let text = section.text("fallback", &expected)?;
+    own.texts("fallback", std::slice::from_ref(&text));
+    let parsed = match text.as_str() {
+        "refuse" => Ok(Fallback::Refuse),
+        "skip" => Ok(Fallback::Skip),
+        part => part.parse().map(Fallback::Part),
+    };
+    parsed
+        .map_err(|error: KeyPartError| {
+            let message = format!("`{}` cannot stand in for a part of a key", text.shown());
+            let meant = nearest(text.as_str(), ["refuse", "skip"]).or(error.suggestion());
+            let meant = meant.filter(|_| text.variable().is_none());
+            section.reading().report(Problem::error(text.span(), message, expected).suggest(meant));
+        })
+        .ok()
+}
+
+/// `when`, as a table or in one string.
+fn when(section: &mut Section<'_>) -> Option<When> {
+    let expected =
+        "a table such as `{ method = \"POST\", path = \"/login\" }`, or `\"POST /login\"`";
+    let (reading, value) = (section.reading(), section.take("when")?);
+    if !value.is_table() {
+        return reading.parse(&value.text(expected)?, expected);
+    }
+    let mut table = value.section()?;
+    let method = "a method in capitals, such as `POST`";
+    let when = condition(&mut table, "method", method, When::default(), When::method);
+    Some(condition(&mut table, "path", PathPattern::EXPECTED, when, When::path))
+}
+
+/// `when` with what one key of its table adds to it.
+fn condition(
+    table: &mut Section<'_>,
+    key: &'static str,
+    expected: &str,
+    mut when: When,
+    add: impl Fn(When, &str) -> Result<When, WhenError>,
+) -> When {
+    let (reading, Some(value)) = (table.reading(), table.take(key)) else { return when };
+    let span = value.span();
+    let texts = value.texts(expected);
+    if texts.as_ref().is_some_and(Vec::is_empty) {
+        let message = format!("a limit for no {key} can never match");
+        let expected = format!("{expected}; without `{key}` the limit is for all of them");
+        reading.report(Problem::error(span, message, expected));
+    }
+    for text in texts.unwrap_or_default() {
+        match add(when.clone(), text.as_str()) {
+            Ok(with) => when = with,
+            Err(why) => reading.refuse(&text, format!("`{}`: {why}", text.shown()), expected),
+        }
+    }
+    when
+}
+
+fn cost(section: &mut Section<'_>) -> Option<Cost> {
+    let value = section.take("cost")?;
+    if !value.is_table() {
+        return value.integer(1..=MOST).map(Cost::Fixed);
+    }
+    let (reading, span) = (section.reading(), value.span());
+    let mut table = value.section()?;
+    let header = table
+        .require("header", "the name of a header that trusted peers send, such as `\"x-cost\"`")
+        .and_then(|header| header.text("the name of a header, such as `\"x-cost\"`"));
+    let mut number = |key, otherwise| match table.take(key) {
+        None => Some(otherwise),
+        Some(value) => value.integer(1..=MOST),
+    };
+    let (default, min) = (number("default", 1), number("min", 1));
+    let max = table.require("max", "the most a request may cost").and_then(|v| v.integer(1..=MOST));
+    let (header, default, min, max) = (header?, default?, min?, max?);
+    // A header's name is what a key part may have as one.
+    if format!("header:{}", header.as_str()).parse::<KeyPart>().is_err() {
+        let message = format!("`{}` is not the name of a header", header.shown());
+        reading.refuse(&header, message, "the name of a header, such as `\"x-cost\"`");
+        return None;
+    }
+    let cost = Cost::from_header(header.as_str(), default, min, max);
+    if cost.is_none() {
+        let message = "the default cost lies outside of `min` and `max`";
+        reading.report(Problem::error(span, message, "`min` ≤ `default` ≤ `max`"));
+    }
+    cost
+}
+
+fn failures(section: &mut Section<'_>, count: Option<Count>) -> Option<Statuses> {
+    let value = section.take("failures")?;
+    let (reading, span) = (section.reading(), value.span());
+    if count.unwrap_or_default() == Count::All {
+        let message = "`failures` means nothing while every answer counts";
+        let expected = "`count = \"failures\"` or `count = \"successes\"` beside it";
+        reading.report(Problem::warning(span.clone(), message, expected));
+    }
+    let items: Vec<_> = value.items().into_iter().map(|item| statuses(reading, item)).collect();
+    let sets: Vec<Statuses> = items.into_iter().collect::<Option<_>>()?;
+    let set = sets.into_iter().reduce(Statuses::and);
+    if set.is_none() {
+        reading.report(Problem::error(span, "no status at all fails", Statuses::EXPECTED));
+    }
+    set
+}
+
+fn statuses(reading: &Reading<'_>, item: Value<'_>) -> Option<Statuses> {
+    if item.is_number() {
+        return item.integer(100..=599).and_then(|status| status.to_string().parse().ok());
+    }
+    reading.parse(&item.text(Statuses::EXPECTED)?, Statuses::EXPECTED)
+}

@@ -1,0 +1,113 @@
+//! The rates of a limit: its windows, and those of its overrides.
+
+use tollgate_core::{Algorithm, Limit, LimitError, Quota, Resolution};
+
+use crate::config::{Problem, Reading, Text, Value};
+
+/// How rates are written, for messages.
+pub(super) const EXPECTED: &str = "an amount and its period, such as `\"100/minute\"`, \
+    `\"5 per 15 minutes\"` or `\"10/s burst 20\"`";
+
+/// The largest burst: what a quota can hold.
+const MOST: u64 = 1 << 53;
+
+/// What all windows of a limit have in common.
+pub(super) struct Form<'f> {
+    pub(super) name: &'f str,
+    pub(super) algorithm: Algorithm,
+    pub(super) resolution: Option<Resolution>,
+}
+
+/// A burst that stands in a key of its own.
+pub(super) struct Burst {
+    burst: u64,
+    span: std::ops::Range<usize>,
+    /// Whether a variable holds it, so that no message may quote it.
+    secret: bool,
+}
+
+impl Burst {
+    pub(super) fn read(value: Value<'_>) -> Option<Burst> {
+        let (span, secret) = (value.span(), !value.is_number());
+        value.integer(1..=MOST).map(|burst| Burst { burst, span, secret })
+    }
+}
+
+/// The windows that `rates` write; all problems are told before the list is given up.
+pub(super) fn windows(
+    reading: &Reading<'_>,
+    form: &Form<'_>,
+    rates: &[Text],
+    burst: Option<&Burst>,
+) -> Option<Vec<Limit>> {
+    if let (Some(burst), [_, _, ..]) = (burst, rates) {
+        reading.report(Problem::error(
+            burst.span.clone(),
+            "one `burst` for several rates",
+            "the burst within each rate, as in `\"10/s burst 20\"`",
+        ));
+        return None;
+    }
+    let windows: Vec<_> = rates
+        .iter()
+        .map(|rate| {
+            let quota = with_burst(reading, rate, quota(reading, rate)?, burst)?;
+            let name = match rates {
+                [_] => form.name.to_owned(),
+                _ => format!("{}-{}", form.name, quota.period()),
+            };
+            let mut limit = Limit::builder(&name, quota).algorithm(form.algorithm);
+            if let Some(resolution) = form.resolution {
+                limit = limit.resolution(resolution);
+            }
+            let secret = burst.is_some_and(|burst| burst.secret);
+            limit.build().map_err(|error| refuse(reading, rate, secret, &error)).ok()
+        })
+        .collect();
+    windows.into_iter().collect()
+}
+
+fn quota(reading: &Reading<'_>, rate: &Text) -> Option<Quota> {
+    let parsed = rate.as_str().parse::<Quota>();
+    parsed
+        .map_err(|error| {
+            let said = error.to_string();
+            let expected = said.split_once("expected ").map_or(EXPECTED, |(_, expected)| expected);
+            reading.refuse(rate, format!("`{}` is not a rate", rate.shown()), expected);
+        })
+        .ok()
+}
+
+fn with_burst(
+    reading: &Reading<'_>,
+    rate: &Text,
+    quota: Quota,
+    burst: Option<&Burst>,
+) -> Option<Quota> {
+    let Some(burst) = burst else { return Some(quota) };
+    if quota.burst().is_some() {
+        let message = format!("the burst is given twice, here and in the rate `{}`", rate.shown());
+        let expected = "the burst in one of the two places";
+        reading.report(Problem::error(burst.span.clone(), message, expected));
+        return None;
+    }
+    let with_burst = quota.with_burst(burst.burst);
+    with_burst
+        .map_err(|_| {
+            let message = "a rate of nothing has no burst";
+            let expected = "no `burst` beside a rate of 0";
+            reading.report(Problem::error(burst.span.clone(), message, expected));
+        })
+        .ok()
+}
+
+fn refuse(reading: &Reading<'_>, rate: &Text, secret: bool, error: &LimitError) {
+    let why = if secret { "the burst does not fit the rate".to_owned() } else { error.to_string() };
+    let expected = match error.fitting_tick() {
+        Some(tick) if !secret => {
+            format!("a rate that can be counted exactly, or `tick = \"{tick}\"`")
+        }
+        _ => "a rate that the algorithm can count exactly".to_owned(),
+    };
+    reading.refuse(rate, why, expected);
+}

@@ -1,0 +1,134 @@
+//! Why each limit applies to a request, or does not.
+
+use tollgate_core::{Key, Limit};
+
+use super::overrides::windows;
+use super::select::{Lack, NoKey, View, part_value};
+use super::{Compiled, Policy};
+use crate::key::{KeyPart, PartValue};
+use crate::limit_spec::LimitSpec;
+use crate::pattern::PathPattern;
+use crate::request::Request;
+
+/// What a policy makes of a request, limit by limit. For people; it allocates as it likes.
+///
+/// It says nothing of the lists: [`Policy::select`] tells first whether limits are asked at all.
+#[derive(Clone, Debug)]
+pub struct Explanation<'p> {
+    /// The pattern by which keys by route know the request; empty when no pattern matches.
+    pub route: String,
+    /// Every limit of the policy, in its order, and why it applies or does not.
+    pub limits: Vec<(&'p LimitSpec, Reason<'p>)>,
+}
+
+/// Why a limit applies, or does not.
+#[derive(Clone, Debug)]
+pub enum Reason<'p> {
+    /// It applies.
+    Applies(Application<'p>),
+    /// It is switched off.
+    Disabled,
+    /// It is for other methods.
+    OtherMethod,
+    /// It is for other paths.
+    OtherPath,
+    /// It skips requests that lack this part.
+    Skips(&'p KeyPart),
+    /// It refuses the request, which lacks this part or has several of it. A limit that only watches
+    /// lets it pass.
+    Refuses(&'p KeyPart, Lack),
+}
+
+/// How a limit applies.
+#[derive(Clone, Debug)]
+pub struct Application<'p> {
+    /// Its pattern that the path matches; `None` when it is for every path.
+    pub path: Option<&'p PathPattern>,
+    /// The parts of the key and their values, as people read them. A part that stands in for a
+    /// missing one is here in its place.
+    pub key: Vec<(&'p KeyPart, String)>,
+    /// The windows that are charged.
+    pub windows: &'p [Limit],
+    /// Whether those are the windows of an override.
+    pub overridden: bool,
+    /// What the request costs.
+    pub cost: u64,
+}
+
+impl Policy {
+    /// Why each limit applies to `request`, or does not.
+    pub fn explain<R: Request + ?Sized>(&self, request: &R) -> Explanation<'_> {
+        let view = self.view(request);
+        let named = view.found.first().map(|node| node.name());
+        let limits = self.limits.iter().zip(0u32..);
+        Explanation {
+            route: request.route().or(named).unwrap_or_default().to_owned(),
+            limits: limits
+                .map(|(limit, at)| (&limit.spec, self.reason(limit, at, request, &view)))
+                .collect(),
+        }
+    }
+
+    fn reason<'p, R: Request + ?Sized>(
+        &self,
+        limit: &'p Compiled,
+        at: u32,
+        request: &R,
+        view: &View<'_>,
+    ) -> Reason<'p> {
+        if !limit.spec.is_enabled() {
+            return Reason::Disabled;
+        }
+        if !view.candidates.contains(&at) {
+            return Reason::OtherPath;
+        }
+        if !limit.methods.meets(view.methods) {
+            return Reason::OtherMethod;
+        }
+        match self.application(limit, request, view) {
+            Ok(application) => Reason::Applies(application),
+            Err(NoKey::Skipped(part)) => Reason::Skips(part),
+            Err(NoKey::Refused(part, lack)) => Reason::Refuses(part, lack),
+        }
+    }
+
+    fn application<'p, R: Request + ?Sized>(
+        &self,
+        limit: &'p Compiled,
+        request: &R,
+        view: &View<'_>,
+    ) -> Result<Application<'p>, NoKey<'p>> {
+        let (spec, mut key, mut other) = (&limit.spec, Vec::new(), None);
+        for (nth, part) in spec.by.iter().enumerate() {
+            let (used, value) = part_value(spec, part, request, view)?;
+            if nth == 0 && std::ptr::eq(used, part) {
+                other = limit.overrides.find(&value);
+            }
+            key.push((used, self.shown(&value)));
+        }
+        let path =
+            spec.when.paths().iter().find(|path| {
+                path.is_everything() || path.in_case(self.case).matches(request.path())
+            });
+        Ok(Application {
+            path,
+            key,
+            windows: windows(spec, other),
+            overridden: other.is_some(),
+            cost: spec.cost.of(request),
+        })
+    }
+
+    fn shown(&self, value: &PartValue<'_>) -> String {
+        match value {
+            PartValue::Bytes(bytes) => String::from_utf8_lossy(bytes).escape_debug().to_string(),
+            PartValue::Address(address) => match Key::network(*address, self.ipv6_prefix) {
+                Key::Net(net) if address.to_canonical().is_ipv6() => {
+                    format!("{}/{}", std::net::Ipv6Addr::from_bits(net.bits()), net.prefix())
+                }
+                _ => address.to_canonical().to_string(),
+            },
+            PartValue::Missing | PartValue::Several => String::new(),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What is doubtful about a policy that can be used.
+
+use tollgate_core::{Algorithm, Limit};
+
+use crate::finding::{Complaint, Finding, Place};
+use crate::limit_spec::LimitSpec;
+use crate::policy::Policy;
+use crate::worst::Worst;
+
+impl Policy {
+    /// What is doubtful: a window's double edge, a burst beyond three times the rate, a cost that
+    /// never passes, requests that no limit can match.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Finding> {
+        let mut warnings: Vec<_> = (self.limits().enumerate())
+            .filter(|(_, spec)| spec.is_enabled())
+            .flat_map(|(nth, spec)| {
+                of_limit(spec).map(move |(key, c)| c.at(Place::Limit(nth, key)))
+            })
+            .collect();
+        if self.limits().next().is_none() {
+            let complaint = Complaint::new("there is no limit at all", "at least one `[[limit]]`");
+            warnings.push(complaint.at(Place::Whole));
+        } else if !self.covers_everything() {
+            let complaint = Complaint::new(
+                "some requests are under no limit at all",
+                "one limit without `when` and without `fallback = \"skip\"`, such as \
+                 one by `client`, as a backstop",
+            );
+            warnings.push(complaint.at(Place::Limit(0, "name")));
+        }
+        warnings
+    }
+}
+
+fn of_limit(spec: &LimitSpec) -> impl Iterator<Item = (&'static str, Complaint)> {
+    let of_windows = spec.limits().iter().flat_map(|limit| {
+        [
+            ("rate", double_edge(spec, limit)),
+            ("rate", long_burst(limit)),
+            ("cost", dear(spec, limit)),
+        ]
+    });
+    of_windows.filter_map(|(key, complaint)| Some((key, complaint?)))
+}
+
+fn double_edge(spec: &LimitSpec, limit: &Limit) -> Option<Complaint> {
+    let Algorithm::FixedWindow(_) = limit.algorithm() else { return None };
+    let (amount, twice) = (limit.quota().amount(), Worst::of(spec, limit).at_once);
+    (amount > 0).then(|| {
+        Complaint::new(
+            format!("`{}` admits {twice} at once across the edge of two windows", limit.quota()),
+            "`sliding-window` or `token-bucket`, unless that is wanted",
+        )
+    })
+}
+
+fn long_burst(limit: &Limit) -> Option<Complaint> {
+    let burst = limit.quota().burst()?;
+    (burst > limit.quota().amount().saturating_mul(3)).then(|| {
+        Complaint::new(
+            format!("the burst of `{}` is more than three times its rate", limit.quota()),
+            "a burst of 1.5 to 3 times the rate, unless clients come in batches",
+        )
+    })
+}
+
+fn dear(spec: &LimitSpec, limit: &Limit) -> Option<Complaint> {
+    let capacity = limit.capacity();
+    let (least, most) = (spec.price().least(), spec.price().most());
+    (capacity > 0 && most > capacity).then(|| {
+        let which = if least > capacity { "no request" } else { "not every request" };
+        Complaint::new(
+            format!("{which} can pass `{}`: a cost of {most} is above its capacity", limit.name()),
+            format!("a cost of at most {capacity}, or a larger burst"),
+        )
+    })
+}

@@ -1,0 +1,401 @@
+//! The example files, and every way to get a file wrong.
+
+use std::path::{Path, PathBuf};
+
+use tollgate_policy::Policy;
+use tollgate_policy::config::{Problems, Reading, Source};
+
+/// Reads a policy and leaves the sections of others alone.
+fn read(text: &str) -> (Option<Policy>, Problems) {
+    read_with(text, &|_| None)
+}
+
+fn read_with(text: &str, env: &dyn Fn(&str) -> Option<String>) -> (Option<Policy>, Problems) {
+    let reading = Reading::new(Source::new("limits.toml", text).unwrap(), env);
+    let mut root = reading.root();
+    let policy = Policy::read(&mut root);
+    for other in ["server", "client", "answer"] {
+        if let Some(section) = root.take(other).and_then(|value| value.section()) {
+            section.ignore_rest();
+        }
+    }
+    drop(root);
+    (policy, reading.finish())
+}
+
+fn good(text: &str) -> Policy {
+    let (policy, problems) = read(text);
+    assert!(!problems.has_errors(), "{problems}\nin:\n{text}");
+    policy.unwrap()
+}
+
+/// The one error of a file: its line, and its text as a person sees it.
+fn error(text: &str) -> (usize, String) {
+    let (policy, problems) = read(text);
+    assert!(policy.is_none() || problems.has_errors(), "no error in:\n{text}");
+    let first = problems.iter().next().unwrap();
+    (problems.position(first).0, problems.to_string())
+}
+
+fn limit(rest: &str) -> String {
+    format!("[[limit]]\nname = \"a\"\n{rest}\n")
+}
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+fn example(name: &str) -> String {
+    Source::read(&examples().join(name)).unwrap().text().to_owned()
+}
+
+#[test]
+fn example_files_have_no_problem_at_all() {
+    for name in ["quickstart.toml", "gateway.toml"] {
+        let (policy, problems) = read(&example(name));
+        assert!(problems.is_empty(), "{name}: {problems}");
+        let names: Vec<_> = policy.unwrap().limits().map(|l| l.name().to_owned()).collect();
+        assert_eq!(names, ["per-client", "login", "plan"]);
+    }
+}
+
+#[test]
+fn a_problem_shows_place_line_caret_and_what_was_expected() {
+    let (_, shown) = error("[[limit]]\nname = \"per-client\"\nrate = \"100/minute\"\nburts = 20\n");
+    assert_eq!(
+        shown,
+        "error: `limit.burts` is not a key that is known here\n \
+         --> limits.toml:4:1\n  \
+         |\n\
+         4 | burts = 20\n  \
+         | ^^^^^\n  \
+         = expected one of `name`, `rate`, `burst`, `algorithm`, `window`, `tick`, `overrides`, \
+         `by`, `fallback`, `when`, `cost`, `count`, `failures`, `message`, `shadow`, `enabled`\n  \
+         = help: did you mean `burst`?\n"
+    );
+}
+
+#[test]
+fn all_problems_are_told_at_once() {
+    let text = "[[limit]]\nrate = 100\nshadow = 1\nalgorithm = \"tokenbucket\"\n\
+                [[limit]]\nname = \"b\"\nrate = \"1/s\"\nby = [\"clent\", \"header\"]\n";
+    let (_, problems) = read(text);
+    let lines: Vec<_> = problems.iter().map(|problem| problems.position(problem).0).collect();
+    assert_eq!(lines, [1, 2, 3, 4, 8, 8], "{problems}");
+}
+
+/// What is wrong, its line in `limit(…)`, and a word of what is said.
+const WRONG: &[(&str, usize, &str)] = &[
+    ("rate = 100", 3, "a bare number"),
+    ("rate = \"100\"", 3, "a period after the amount"),
+    ("rate = \"100 per 10\"", 3, "a unit after the number"),
+    ("rate = \"ten/s\"", 3, "a whole number as the amount"),
+    ("rate = \"10/fortnight\"", 3, "one of the units"),
+    ("rate = \"10/month\"", 3, "a number of days"),
+    ("rate = [\"10/s\", \"100\"]", 3, "a period after the amount"),
+    ("rate = []", 3, "at least one rate"),
+    ("rate = [\"10/s\", \"20/s\"]", 3, "the same period"),
+    ("rate = \"10/s burst 20\"\nburst = 20", 4, "given twice"),
+    ("rate = [\"10/s\", \"100/m\"]\nburst = 20", 4, "within each rate"),
+    ("rate = \"0/s\"\nburst = 20", 4, "a rate of nothing"),
+    ("rate = \"10/s\"\nburst = 0", 4, "from 1 to"),
+    ("rate = \"10/s\"\nburst = \"20\"", 4, "leave out the quotes"),
+    ("rate = \"10/s\"\nburst = -1", 4, "from 1 to"),
+    ("rate = \"10/s\"\nburst = 1.5", 4, "a fraction"),
+    ("rate = \"10/s\"\nburst = 20\nburst = 20", 5, "duplicate key"),
+    ("rate = \"10/s\"\nBurst = 20", 4, "did you mean `burst`?"),
+    ("rate = \"10/s\"\nalgorithm = \"token_bucket\"", 4, "did you mean `token-bucket`?"),
+    ("rate = \"10/s\"\nalgorithm = \"dice\"", 4, "`sliding-log`"),
+    ("rate = \"10/s\"\nwindow = \"clock\"", 4, "fixed-window"),
+    ("rate = \"10/s burst 20\"\nalgorithm = \"sliding-log\"", 3, "gives a burst"),
+    ("rate = \"20000/s\"\nalgorithm = \"sliding-log\"", 3, "sliding-window"),
+    ("rate = \"10/s\"\ntick = \"2s\"", 4, "`1ms`"),
+    ("rate = \"10/s\"\nby = [\"cleint\"]", 4, "did you mean `client`?"),
+    ("rate = \"10/s\"\nby = []", 4, "at least one part"),
+    ("rate = \"10/s\"\nby = [\"header:\"]", 4, "not a part of a key"),
+    ("rate = \"10/s\"\nby = [\"header:x y\"]", 4, "not a part of a key"),
+    ("rate = \"10/s\"\nby = \"user\"\nfallback = \"refuze\"", 5, "did you mean `refuse`?"),
+    ("rate = \"10/s\"\nby = \"user\"\nfallback = \"user\"", 5, "cannot stand in"),
+    ("rate = \"10/s\"\nwhen = { path = \"/api*\" }", 4, "alone at the end"),
+    ("rate = \"10/s\"\nwhen = { path = \"api\" }", 4, "begins with `/`"),
+    ("rate = \"10/s\"\nwhen = { path = \"/a/../b\" }", 4, "no path ever looks like this"),
+    ("rate = \"10/s\"\nwhen = { path = \"/a?b=1\" }", 4, "no path ever looks like this"),
+    ("rate = \"10/s\"\nwhen = { path = \"/a/{x}y\" }", 4, "a whole segment"),
+    ("rate = \"10/s\"\nwhen = { path = [] }", 4, "can never match"),
+    ("rate = \"10/s\"\nwhen = { method = [] }", 4, "can never match"),
+    ("rate = \"10/s\"\nwhen = { method = \"G ET\" }", 4, "a method"),
+    ("rate = \"10/s\"\nwhen = { methd = \"GET\" }", 4, "did you mean `method`?"),
+    ("rate = \"10/s\"\nwhen = \"POST login\"", 4, "a table such as"),
+    ("rate = \"10/s\"\ncost = 0", 4, "from 1 to"),
+    ("rate = \"10/s\"\ncost = { header = \"x-cost\" }", 4, "the most a request may cost"),
+    ("rate = \"10/s\"\ncost = { header = \"x-cost\", max = 5, default = 9 }", 4, "outside"),
+    ("rate = \"10/s\"\ncost = { header = \"x cost\", max = 5 }", 4, "name of a header"),
+    ("rate = \"10/s\"\ncount = \"failures\"", 4, "`sliding-window`"),
+    ("rate = \"10/s\"\nalgorithm = \"fixed-window\"\ncount = \"fails\"", 5, "`failures`"),
+    (
+        "rate = \"10/s\"\nalgorithm = \"fixed-window\"\ncount = \"failures\"\nfailures = 600",
+        6,
+        "599",
+    ),
+    (
+        "rate = \"10/s\"\nalgorithm = \"fixed-window\"\ncount = \"failures\"\nfailures = \"6xx\"",
+        6,
+        "4xx",
+    ),
+    ("rate = \"10/s\"\nmessage = \"in {retry_afer}\"", 4, "nearly `{retry_after}`"),
+    ("rate = \"10/s\"\nby = \"user\"\noverrides = { bob = 5 }", 5, "an amount and its period"),
+    ("rate = \"10/s\"\nby = \"user\"\noverrides = { bob = \"5\" }", 5, "a period after"),
+    (
+        "rate = \"10/s\"\nby = \"global\"\noverrides = { bob = \"5/s\" }",
+        5,
+        "to begin with the part",
+    ),
+    ("rate = \"10/s\"\noverrides = { bob = \"5/s\" }", 4, "an address or a network"),
+    ("rate = \"10/s\"\nenabled = \"yes\"", 4, "leave out the quotes"),
+    ("rate = \"${RATE}\"", 3, "the environment variable `RATE` is not set"),
+    ("rate = \"${RATE\"", 3, "without its `}`"),
+    ("rate = \"10/s\"\n[[limit]]\nname = \"a\"\nrate = \"1/s\"", 5, "two limits are called `a`"),
+    ("rate = \"10/s\"\n[limits]\nname = \"a\"", 4, "did you mean `limit`?"),
+    ("rate = \"10/s\"\n[allow]\nclient = [\"10.0.0.0/8\", \"10.0.0.0/33\"]", 5, "`10.0.0.0/33`"),
+    ("rate = \"10/s\"\n[allow]\npath = \"/healthz/../x\"", 5, "normal form"),
+    ("rate = \"10/s\"\n[allow]\ncleint = \"10.0.0.1\"", 5, "did you mean `client`?"),
+    ("rate = \"10/s\"\n[deny]\npath = \"/x\"", 5, "`client`, `user`, `host`"),
+    ("rate = \"10/s\"\n[deny]\n\"header:x-key\" = \"\"", 5, "counts as missing"),
+    ("rate = \"10/s\"\n[path]\ncase = \"fold\"", 5, "`folded`"),
+    ("rate = \"10/s\"\n[path]\nroutes = [\"/users/{id\"]", 5, "a whole segment"),
+];
+
+#[test]
+fn every_wrong_file_names_line_and_hint_b169_b174_b178_b194() {
+    for (wrong, line, said) in WRONG {
+        let text = limit(wrong);
+        let (at, shown) = error(&text);
+        assert_eq!(at, *line, "{shown}\nin:\n{text}");
+        assert!(shown.contains(said), "no `{said}` in:\n{shown}");
+        assert!(shown.contains(" = expected "), "{shown}");
+    }
+}
+
+#[test]
+fn a_limit_as_one_table_is_told_how_to_be_a_list() {
+    let (line, shown) = error("[limit]\nname = \"a\"\nrate = \"1/s\"\n");
+    assert_eq!(line, 1);
+    assert!(shown.contains("`[[limit]]`"), "{shown}");
+}
+
+/// What is doubtful, its line, and a word of what is said.
+const DOUBTFUL: &[(&str, usize, &str)] = &[
+    ("rate = \"10/s\"\nalgorithm = \"fixed-window\"", 3, "20 at once across the edge"),
+    ("rate = \"10/s burst 31\"", 3, "more than three times"),
+    ("rate = \"10/s\"\ncost = 11", 4, "no request can pass"),
+    ("rate = \"10/s\"\ncost = { header = \"x\", max = 11 }", 4, "not every request can pass"),
+    ("rate = \"10/s\"\nwhen = { path = \"/api/*\" }", 2, "under no limit"),
+    ("rate = \"10/s\"\nwhen = { method = \"POST\" }", 2, "under no limit"),
+    ("rate = \"10/s\"\nby = \"user\"\nfallback = \"skip\"", 2, "under no limit"),
+    ("rate = \"10/s\"\nenabled = false", 2, "under no limit"),
+    ("rate = \"10/s\"\nfailures = \"5xx\"", 4, "means nothing"),
+];
+
+#[test]
+fn what_is_doubtful_is_a_warning_and_the_file_is_used() {
+    for (doubtful, line, said) in DOUBTFUL {
+        let (policy, problems) = read(&limit(doubtful));
+        assert!(policy.is_some() && !problems.has_errors(), "{problems}");
+        let lines: Vec<_> = problems.iter().map(|problem| problems.position(problem).0).collect();
+        assert_eq!(lines, [*line], "{problems}");
+        assert!(problems.to_string().contains(said), "no `{said}` in:\n{problems}");
+    }
+    for fine in ["rate = \"10/s burst 30\"", "rate = \"10/s\"\nwhen = { path = \"/*\" }"] {
+        let (_, problems) = read(&limit(fine));
+        assert!(problems.is_empty(), "{problems}");
+    }
+    let (_, problems) = read("");
+    assert!(problems.to_string().contains("no limit at all"), "{problems}");
+}
+
+#[test]
+fn variables_stand_in_any_value_and_never_show_in_a_message() {
+    const CANARY: &str = "canary-5f2e";
+    let good = "[[limit]]\nname = \"${NAME}\"\nrate = \"${AMOUNT}/s burst 7\"\nby = \"user\"\n\
+                shadow = \"${ON}\"\ncost = \"${COST}\"\noverrides = { \"${KEY}\" = \"5/s\" }\n";
+    let env = |name: &str| {
+        let values =
+            [("NAME", "n"), ("AMOUNT", "9"), ("ON", "true"), ("COST", "3"), ("KEY", CANARY)];
+        values.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+    };
+    let (policy, problems) = read_with(good, &env);
+    let policy = policy.unwrap_or_else(|| panic!("{problems}"));
+    let limit = policy.limits().next().unwrap();
+    assert_eq!((limit.name(), limit.limits()[0].quota().to_string()), ("n", "9/s burst 7".into()));
+    assert_eq!((limit.price().most(), limit.overrides()), (3, 1));
+    assert!(!format!("{policy:?}").contains(CANARY));
+
+    let all = |_: &str| Some(CANARY.to_owned());
+    let number = |_: &str| Some("77777".to_owned());
+    let keys = [
+        "name = \"${X}\"\nrate = \"1/s\"\n[[limit]]\nname = \"${X}\"\nrate = \"1/s\"",
+        "name = \"a\"\nrate = \"${X}\"",
+        "name = \"a\"\nrate = \"${X}/s\"\nalgorithm = \"sliding-log\"",
+        "name = \"a\"\nrate = \"${X}/${X}\"",
+        "name = \"a\"\nrate = \"1/s\"\nburst = \"${X}\"\nalgorithm = \"sliding-log\"",
+        "name = \"a\"\nrate = \"1/s\"\nalgorithm = \"${X}\"",
+        "name = \"a\"\nrate = \"1/s\"\ntick = \"${X}\"",
+        "name = \"a\"\nrate = \"1/s\"\nby = \"${X}\"",
+        "name = \"a\"\nrate = \"1/s\"\nby = \"header:${X} \"",
+        "name = \"a\"\nrate = \"1/s\"\nby = \"user\"\nfallback = \"${X}\"",
+        "name = \"a\"\nrate = \"1/s\"\nwhen = \"${X}/\"",
+        "name = \"a\"\nrate = \"1/s\"\nwhen = { path = \"/${X}*\" }",
+        "name = \"a\"\nrate = \"1/s\"\nwhen = { method = \"${X} \" }",
+        "name = \"a\"\nrate = \"1/s\"\ncost = { header = \"${X} \", max = 2 }",
+        "name = \"a\"\nrate = \"1/s\"\ncost = \"${X}/\"",
+        "name = \"a\"\nrate = \"1/s\"\ncount = \"${X}\"",
+        "name = \"a\"\nrate = \"1/s\"\nshadow = \"${X}\"",
+        "name = \"a\"\nrate = \"1/s\"\nmessage = \"${X}{retry_aftr}\"",
+        "name = \"a\"\nrate = \"1/s\"\noverrides = { \"${X}\" = \"1/s\" }",
+        "name = \"a\"\nrate = \"1/s\"\nby = \"user\"\noverrides = { \"b\" = \"${X}\" }",
+        "name = \"a\"\nrate = \"1/s\"\n[allow]\nclient = \"${X}\"",
+        "name = \"a\"\nrate = \"1/s\"\n[allow]\npath = \"${X}\"",
+        "name = \"a\"\nrate = \"1/s\"\n[allow]\n\"${X}\" = \"b\"",
+        "name = \"a\"\nrate = \"1/s\"\n[path]\nroutes = \"${X}\"",
+        "name = \"a\"\nrate = \"1/s\"\n[path]\ncase = \"${X}\"",
+    ];
+    for key in keys {
+        for env in [&all as &dyn Fn(&str) -> Option<String>, &number] {
+            let (_, problems) = read_with(&format!("[[limit]]\n{key}\n"), env);
+            let shown = format!("{problems} {problems:?}");
+            assert!(!shown.contains(CANARY) && !shown.contains("77777"), "{key}: {shown}");
+        }
+        let (policy, _) = read_with(&format!("[[limit]]\n{key}\n"), &all);
+        assert!(policy.is_none(), "{key}");
+    }
+}
+
+#[test]
+fn a_plain_dollar_brace_is_written_with_two_dollars() {
+    let text = limit("rate = \"1/s\"\nmessage = \"costs $${X} or $5\"");
+    let policy = good(&text);
+    let message = policy.limits().next().unwrap().refusal().unwrap().with("1s", 1, "a");
+    assert_eq!(message, "costs ${X} or $5");
+}
+
+#[test]
+fn several_rates_are_several_windows_with_the_period_in_their_names() {
+    let policy = good(&limit("rate = [\"10/s burst 20\", \"100/minute\", \"1 per 90s\"]"));
+    let limit = policy.limits().next().unwrap();
+    let names: Vec<_> = limit.limits().iter().map(|window| window.name()).collect();
+    assert_eq!(names, ["a-1s", "a-1m", "a-1m30s"]);
+}
+
+#[test]
+fn a_file_too_long_or_not_text_is_refused_before_it_is_read() {
+    assert!(Source::new("x", "#".repeat(Source::MOST)).is_ok());
+    let error = Source::new("x", "#".repeat(Source::MOST + 1)).unwrap_err();
+    assert!(error.to_string().contains("1048576"), "{error}");
+    let path = std::env::temp_dir().join(format!("tollgate-{}.toml", std::process::id()));
+    std::fs::write(&path, b"a = 1\nb = \"\xff\"\n").unwrap();
+    let error = Source::read(&path).unwrap_err();
+    std::fs::remove_file(&path).unwrap();
+    assert!(error.to_string().ends_with(":2: expected UTF-8 text"), "{error}");
+}
+
+#[test]
+fn a_file_cannot_take_over_the_terminal() {
+    let (_, shown) = error("name = 'a\u{1b}]0;x\u{7}' # \u{9b}31m\n");
+    assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
+}
+
+/// A seeded generator, so that a failure can be repeated.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % most.max(1)
+    }
+
+    fn of<'x, T>(&mut self, items: &'x [T]) -> &'x T {
+        &items[self.below(items.len())]
+    }
+}
+
+/// One file made worse: lines dropped, doubled, swapped, joined; characters and words replaced.
+fn mutated(text: &str, random: &mut Random) -> String {
+    const PIECES: [&str; 24] = [
+        "\"",
+        "'",
+        "[",
+        "]]",
+        "{",
+        "}",
+        "=",
+        ",",
+        "#",
+        "\\",
+        "\u{0}",
+        "${",
+        "${X}",
+        "é\u{301}",
+        "-1",
+        "1e400",
+        "99999999999999999999",
+        "0",
+        "true",
+        "[[limit]]\n",
+        "\"\"\"",
+        "nan",
+        "/*",
+        "1979-05-27",
+    ];
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for _ in 0..=random.below(3) {
+        let (at, other) = (random.below(lines.len()), random.below(lines.len()));
+        match random.below(6) {
+            0 => drop(lines.remove(at)),
+            1 => lines.insert(other, lines[at].clone()),
+            2 => lines.swap(at, other),
+            _ => {
+                let mut chars: Vec<char> = lines[at].chars().collect();
+                let place = random.below(chars.len() + 1);
+                let end = (place + random.below(6)).min(chars.len());
+                match random.below(3) {
+                    0 => drop(chars.drain(place..end)),
+                    1 => drop(chars.splice(place..end, random.of(&PIECES).chars())),
+                    _ => chars.insert(place, *random.of(&['x', '0', '"', '/', '.', '-', ' '])),
+                }
+                lines[at] = chars.into_iter().collect();
+            }
+        }
+        if lines.is_empty() {
+            break;
+        }
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn of_3_000_mutated_files_none_panics_and_every_refused_one_names_line_and_hint() {
+    let mut random = Random(20_261_129);
+    let files = [example("quickstart.toml"), example("gateway.toml")];
+    let mut refused = 0;
+    for nth in 0..3_000 {
+        let file = random.below(files.len());
+        let text = mutated(&files[file], &mut random);
+        let (policy, problems) = read(&text);
+        assert!(policy.is_some() || problems.has_errors(), "refused in silence, {nth}:\n{text}");
+        if problems.has_errors() {
+            refused += 1;
+        }
+        for problem in problems.iter() {
+            let (line, column) = problems.position(problem);
+            assert!(line >= 1 && line <= text.lines().count() + 1 && column >= 1, "{nth}:\n{text}");
+            assert!(
+                !problem.expected().is_empty() && !problem.message().is_empty(),
+                "{nth}:\n{text}"
+            );
+        }
+        let shown = problems.to_string();
+        assert_eq!(shown.matches("--> limits.toml:").count(), problems.iter().count());
+    }
+    assert!((1_000..3_000).contains(&refused), "{refused} refused");
+}
