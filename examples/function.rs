@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let decision = limiter.check("ada");
         match decision.retry_after() {
             None => println!("hello, ada ({} left)", decision.remaining()),
-            Some(wait) => println!("not now, ada: try again in {wait}"),
+            Some(wait) => println!("not now, ada: try again in {} s", wait.as_secs_ceil()),
         }
     }
     Ok(())
