@@ -1,5 +1,8 @@
 //! Networks and what is said of them, the narrowest first.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeSet, HashMap};
 use std::error::Error;
 use std::fmt;

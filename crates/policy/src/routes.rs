@@ -1,5 +1,8 @@
 //! From a path to all patterns that match it, without looking at each.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use matchit::Router;

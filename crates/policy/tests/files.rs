@@ -1,5 +1,13 @@
 //! The example files, and every way to get a file wrong.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    clippy::panic,
+    reason = "a test's helpers"
+)]
+
 use std::path::{Path, PathBuf};
 
 use tollgate_policy::Policy;

@@ -1,5 +1,8 @@
 //! How the parts of a key become one key: no two tuples of values become the same.
 
+#[cfg(test)]
+mod tests;
+
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
 use std::ops::Range;
