@@ -3,21 +3,22 @@
 mod body;
 mod cors;
 mod grpc;
-mod message;
+mod section;
+
+use std::error::Error;
 
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER,
 };
 use http::{Response, StatusCode};
-use tollgate_core::{Answer, Decision, Effect, Verdict};
-use tollgate_policy::PathError;
+use tollgate_core::{Answer, Decision, Effect, Span, Verdict};
+use tollgate_policy::{KeyPart, Lack, Message, Refused};
 
 use crate::dialect::{Dialects, write_shadows};
 
 pub use body::Format;
-pub use cors::{Cors, CorsError, is_preflight};
-pub use message::{Message, MessageError};
+pub use cors::{Cors, CorsError};
 
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug)]
@@ -27,10 +28,10 @@ pub enum Refusal<'a> {
     Limited(&'a Decision<'a>),
     /// It is on a deny list: 403, PERMISSION_DENIED.
     Denied,
-    /// It lacks what a limit's key is made of, here named: 400, INVALID_ARGUMENT.
-    Keyless(&'a str),
-    /// Its target can be read in two ways, here explained: 400, INVALID_ARGUMENT.
-    Ambiguous(&'a PathError),
+    /// It lacks what a limit's key is made of: 400, INVALID_ARGUMENT.
+    Keyless(Refused<'a>),
+    /// Its path or its client cannot be read, for this reason: 400, INVALID_ARGUMENT.
+    Unreadable(&'a (dyn Error + 'a)),
 }
 
 impl<'a> Refusal<'a> {
@@ -40,7 +41,7 @@ impl<'a> Refusal<'a> {
         match self {
             Refusal::Limited(_) => StatusCode::TOO_MANY_REQUESTS,
             Refusal::Denied => StatusCode::FORBIDDEN,
-            Refusal::Keyless(_) | Refusal::Ambiguous(_) => StatusCode::BAD_REQUEST,
+            Refusal::Keyless(_) | Refusal::Unreadable(_) => StatusCode::BAD_REQUEST,
         }
     }
 
@@ -75,20 +76,39 @@ impl<'a> Refusal<'a> {
     }
 
     /// What a person reads: the message of the limit, or why no message of a limit would be true.
-    fn text(&self, message: &Message) -> String {
+    fn text(&self, message: Option<&Message>) -> String {
         match self {
-            Refusal::Limited(_) => match self.decisive() {
-                Some(answer) if answer.verdict() != Verdict::Never => {
-                    message.render(answer, self.retry_after().unwrap_or(1))
+            Refusal::Limited(_) => match (self.decisive(), message) {
+                (Some(answer), _) if answer.verdict() == Verdict::Never => NEVER.to_owned(),
+                (Some(answer), Some(message)) => {
+                    let wait = Span::from_secs(self.retry_after().unwrap_or(1));
+                    message.with(wait, answer.limit().capacity(), answer.limit().name())
                 }
-                _ => "This request asks for more than its limit ever allows.".to_owned(),
+                _ => LATER.to_owned(),
             },
             Refusal::Denied => "This request is not allowed.".to_owned(),
-            Refusal::Keyless(what) => format!("This request lacks {what}."),
-            Refusal::Ambiguous(why) => format!("This request cannot be read: {why}."),
+            Refusal::Keyless(refused) => lack(refused),
+            Refusal::Unreadable(why) => format!("This request cannot be read: {why}."),
         }
     }
 }
+
+/// What a request has to carry, in words.
+fn lack(refused: &Refused<'_>) -> String {
+    let part = match refused.part {
+        KeyPart::Header(name) => format!("the header `{name}`"),
+        KeyPart::Query(name) => format!("the query parameter `{name}`"),
+        KeyPart::Cookie(name) => format!("the cookie `{name}`"),
+        part => format!("a {part}"),
+    };
+    match refused.lack {
+        Lack::Missing => format!("This request has to carry {part}."),
+        Lack::Several => format!("This request has to carry {part} once."),
+    }
+}
+
+const LATER: &str = "Too many requests, please try again later.";
+const NEVER: &str = "This request asks for more than its limit ever allows.";
 
 /// How a service answers: header dialects, the form of bodies, what browsers may read.
 ///
@@ -108,7 +128,7 @@ impl<'a> Refusal<'a> {
 pub struct Responder {
     dialects: Dialects,
     format: Format,
-    message: Message,
+    message: Option<Message>,
     cors: Cors,
     exposed: Option<HeaderValue>,
 }
@@ -120,7 +140,7 @@ impl Default for Responder {
             exposed: Some(cors::exposed(&dialects)),
             dialects,
             format: Format::default(),
-            message: Message::default(),
+            message: None,
             cors: Cors::default(),
         }
     }
@@ -144,7 +164,7 @@ impl Responder {
     /// later." unless said.
     #[must_use]
     pub fn message(self, message: Message) -> Responder {
-        Responder { message, ..self }
+        Responder { message: Some(message), ..self }
     }
 
     /// Which pages may read a refusal; any unless said.
@@ -179,7 +199,7 @@ impl Responder {
         refusal: Refusal<'_>,
         message: Option<&Message>,
     ) -> Response<Bytes> {
-        let text = refusal.text(message.unwrap_or(&self.message));
+        let text = refusal.text(message.or(self.message.as_ref()));
         let mut response = match grpc::content_type(request) {
             Some(content_type) => grpc::answer(content_type, &refusal, &text),
             None => self.plain(&refusal, &text),

@@ -3,10 +3,9 @@
 use std::error::Error;
 use std::fmt;
 
-use http::Method;
 use http::header::{
-    ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_REQUEST_METHOD,
-    HeaderMap, HeaderValue, ORIGIN, VARY,
+    ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_ORIGIN, HeaderMap, HeaderValue, ORIGIN,
+    VARY,
 };
 
 use crate::dialect::{Dialects, SHADOW};
@@ -83,15 +82,6 @@ pub(super) fn exposed(dialects: &Dialects) -> HeaderValue {
         names.push_str(name.as_str());
     }
     HeaderValue::from_str(&names).expect("header names are ASCII")
-}
-
-/// Whether a request asks what a page may ask (a CORS preflight). Such a request is free: a browser
-/// sends it on its own, and a refusal of it cannot be read by any page.
-#[must_use]
-pub fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
-    method == Method::OPTIONS
-        && headers.contains_key(ORIGIN)
-        && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
 /// Why a text is not an origin.

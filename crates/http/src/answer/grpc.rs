@@ -57,7 +57,7 @@ fn code(refusal: &Refusal<'_>) -> u16 {
     match refusal {
         Refusal::Limited(_) => 8,
         Refusal::Denied => 7,
-        Refusal::Keyless(_) | Refusal::Ambiguous(_) => 3,
+        Refusal::Keyless(_) | Refusal::Unreadable(_) => 3,
     }
 }
 

@@ -1,0 +1,52 @@
+//! What a service knows of its clients: their addresses, how wide a client is, and the users that
+//! its proxies vouch for.
+
+mod section;
+
+use http::HeaderName;
+
+use crate::client::ClientRule;
+
+/// How a service knows its clients. By default a client is whoever connected, an IPv6 client the /64
+/// that a customer is given.
+///
+/// ```
+/// use tollgate_http::Clients;
+/// use tollgate_http::client::{ClientRule, Source, Trust};
+/// let trust = Trust::Proxies([("10.0.0.0/8").parse()?].into_iter().collect());
+/// let clients = Clients::new(ClientRule::new(Source::XForwardedFor, trust)?).ipv6_prefix(56);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Clients {
+    pub(crate) rule: ClientRule,
+    pub(crate) ipv6_prefix: Option<u8>,
+    pub(crate) user_header: Option<HeaderName>,
+}
+
+impl Default for Clients {
+    fn default() -> Clients {
+        Clients::new(ClientRule::default())
+    }
+}
+
+impl Clients {
+    /// Clients told by this rule.
+    #[must_use]
+    pub fn new(rule: ClientRule) -> Clients {
+        Clients { rule, ipv6_prefix: None, user_header: None }
+    }
+
+    /// The same; IPv6 clients are one when their first so many bits are, 32 to 128 and the
+    /// policy's number unless said.
+    #[must_use]
+    pub fn ipv6_prefix(self, bits: u8) -> Clients {
+        Clients { ipv6_prefix: Some(bits.clamp(32, 128)), ..self }
+    }
+
+    /// The same; this header names the user, and counts only from a trusted proxy.
+    #[must_use]
+    pub fn user_header(self, name: HeaderName) -> Clients {
+        Clients { user_header: Some(name), ..self }
+    }
+}

@@ -1,0 +1,162 @@
+//! The tower layer: limits in front of any service.
+
+mod body;
+mod complaint;
+mod head;
+mod outcome;
+mod peek;
+mod rules;
+mod service;
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Response;
+use tollgate_core::Store;
+use tollgate_policy::Policy;
+use tower_layer::Layer;
+
+use crate::answer::{Refusal, Responder};
+use crate::client::Peer;
+use crate::clients::Clients;
+use rules::Rules;
+
+pub use body::Body;
+pub use head::Head;
+pub use outcome::Outcome;
+pub use peek::Preview;
+pub use service::RateLimit;
+
+/// Who asks, as the service's own authentication found. A layer outside the limits puts it into the
+/// request's extensions; keys by `user` are made of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User(pub Arc<str>);
+
+/// Limits in front of any service: axum, tonic, hyper, tower.
+///
+/// The limits are those of a [`Policy`], made by code or read from a file; the counts are in the
+/// store, which several layers may share (limits of one name and period are then one). A request is
+/// charged on all its limits or on none; one that is refused never reaches the service behind, and
+/// one that passes reaches it exactly as it came.
+///
+/// *What stays charged.* The charge is made before the service is called, and stays whatever becomes
+/// of the call: an error of the service, a panic, a client that goes away. Only a limit that counts
+/// failures or successes alone gets its charge back, by the status of the answer, when that is of
+/// the other kind; an error instead of an answer keeps it. So of many wrong logins at once no more
+/// than the limit reach the service. A gRPC answer that fails in its headers counts by the HTTP
+/// status its code stands for (UNAUTHENTICATED as 401, and so on); one that fails only in its
+/// trailers has been 200 by then.
+///
+/// *Who asks.* The peer's address is what the server put into the request's extensions: a [`Peer`],
+/// a `SocketAddr`, or what [`RateLimitLayer::peer`] reads. Where there is none all clients share one
+/// budget and an error is logged.
+///
+/// *If the store cannot be asked*, the request passes without limit headers; it is logged and
+/// observed.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tollgate_core::{Limit, Store};
+/// use tollgate_http::RateLimitLayer;
+/// use tollgate_policy::{LimitSpec, Policy};
+///
+/// # fn layer(store: Arc<dyn Store>) -> Result<RateLimitLayer, Box<dyn std::error::Error>> {
+/// let limit = LimitSpec::new(Limit::new("per-client", "100 per minute".parse()?)?);
+/// let layer = RateLimitLayer::new(store, Policy::builder().limit(limit).build()?);
+/// // axum: .layer(layer.peer(|info: &ConnectInfo<SocketAddr>| info.0))
+/// # Ok(layer)
+/// # }
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct RateLimitLayer {
+    rules: Arc<Rules>,
+}
+
+impl RateLimitLayer {
+    /// Limits of `policy`, counted in `store`.
+    pub fn new(store: Arc<dyn Store>, policy: Policy) -> RateLimitLayer {
+        RateLimitLayer { rules: Arc::new(Rules::new(store, policy)) }
+    }
+
+    /// How clients are known; by their own addresses unless said.
+    pub fn clients(self, clients: Clients) -> RateLimitLayer {
+        self.with(|rules| rules.set_clients(clients))
+    }
+
+    /// How answers are given.
+    pub fn responder(self, responder: Responder) -> RateLimitLayer {
+        self.with(|rules| rules.responder = responder)
+    }
+
+    /// Reads the peer from an extension that the server puts beside each request, such as axum's
+    /// `ConnectInfo<SocketAddr>` or tonic's `TcpConnectInfo`.
+    pub fn peer<T, P>(self, read: impl Fn(&T) -> P + Send + Sync + 'static) -> RateLimitLayer
+    where
+        T: Send + Sync + 'static,
+        P: Into<Peer>,
+    {
+        let read = move |extensions: &http::Extensions| Some(read(extensions.get::<T>()?).into());
+        self.with(|rules| rules.peers.push(Arc::new(read)))
+    }
+
+    /// Reads the pattern by which the service routes from an extension, such as axum's
+    /// `MatchedPath`. Without it a route is a pattern of the policy.
+    pub fn route<T>(self, read: fn(&T) -> &str) -> RateLimitLayer
+    where
+        T: Send + Sync + 'static,
+    {
+        self.with(|rules| rules.route = Some(rules::route_reader(read)))
+    }
+
+    /// Makes the key part `user` by a function of the request, instead of the [`User`] among its
+    /// extensions: a tenant of the path, a claim of a token. Nothing means that there is none.
+    pub fn user(
+        self,
+        key: impl Fn(&Head<'_>) -> Option<String> + Send + Sync + 'static,
+    ) -> RateLimitLayer {
+        self.with(|rules| rules.user = Some(Arc::new(key)))
+    }
+
+    /// Lets the requests pass for which the function says so, neither charged nor told anything.
+    pub fn skip(self, skip: impl Fn(&Head<'_>) -> bool + Send + Sync + 'static) -> RateLimitLayer {
+        self.with(|rules| rules.skip = Some(Arc::new(skip)))
+    }
+
+    /// Has the last word on the answer to a refused request. The answer it is given is complete, and
+    /// with another body its headers still hold.
+    pub fn refuse_with(
+        self,
+        refuse: impl Fn(&Head<'_>, &Refusal<'_>, Response<Bytes>) -> Response<Bytes>
+        + Send
+        + Sync
+        + 'static,
+    ) -> RateLimitLayer {
+        self.with(|rules| rules.refuse_with = Some(Arc::new(refuse)))
+    }
+
+    /// Tells what becomes of each request, for metrics and logs. Called while the request waits.
+    pub fn observe(self, observe: impl Fn(&Outcome<'_>) + Send + Sync + 'static) -> RateLimitLayer {
+        self.with(|rules| rules.observers.push(Arc::new(observe)))
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Rules)) -> RateLimitLayer {
+        change(Arc::make_mut(&mut self.rules));
+        self
+    }
+}
+
+impl<S> Layer<S> for RateLimitLayer {
+    type Service = RateLimit<S>;
+
+    fn layer(&self, inner: S) -> RateLimit<S> {
+        RateLimit::new(inner, self.rules.clone())
+    }
+}
+
+impl fmt::Debug for RateLimitLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RateLimitLayer").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,218 @@
+//! The head of a request, as limits, key functions and custom answers see it.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::net::IpAddr;
+
+use http::header::{COOKIE, HOST, HeaderMap};
+use http::{Extensions, Method, Uri};
+use percent_encoding::percent_decode;
+use tollgate_policy::{Case, Given, PathError, Request, RequestPath};
+
+use crate::client::{Trail, UnknownClient};
+
+/// The head of a request, as limits, key functions and custom answers see it. It is only looked at:
+/// the service behind gets the request as it came.
+#[derive(Clone, Debug)]
+pub struct Head<'r> {
+    method: &'r Method,
+    uri: &'r Uri,
+    headers: &'r HeaderMap,
+    extensions: &'r Extensions,
+    pub(super) client: Option<IpAddr>,
+    pub(super) peer_is_trusted: bool,
+    pub(super) user: Option<Cow<'r, [u8]>>,
+    pub(super) route: Option<&'r str>,
+    pub(super) fault: Option<Fault>,
+    /// What became of the headers that name a client; `None` when there was no peer.
+    pub(super) trail: Option<Trail>,
+    matched: Cow<'r, str>,
+    host: Option<Cow<'r, str>>,
+}
+
+/// Why a request cannot be told apart from others.
+#[derive(Clone, Debug)]
+pub(super) enum Fault {
+    Client(UnknownClient),
+    Path(PathError),
+}
+
+impl Fault {
+    pub(super) fn as_error(&self) -> &(dyn Error + 'static) {
+        match self {
+            Fault::Client(error) => error,
+            Fault::Path(error) => error,
+        }
+    }
+}
+
+impl<'r> Head<'r> {
+    pub(super) fn of<B>(request: &'r http::Request<B>) -> Head<'r> {
+        Head {
+            method: request.method(),
+            uri: request.uri(),
+            headers: request.headers(),
+            extensions: request.extensions(),
+            client: None,
+            peer_is_trusted: false,
+            user: None,
+            route: None,
+            fault: None,
+            trail: None,
+            matched: Cow::Borrowed("/"),
+            host: host(request.uri(), request.headers()),
+        }
+    }
+
+    /// Reads the path. A target without one (of CONNECT, and `*` of OPTIONS) is matched as `/`.
+    pub(super) fn match_path(&mut self, case: Case) {
+        let target = match self.uri.path_and_query().map(|target| target.as_str()) {
+            None | Some("" | "*") => return,
+            Some(target) => target,
+        };
+        let path = match RequestPath::parse(target.as_bytes()) {
+            Ok(path) => path,
+            Err(error) => {
+                self.fault = Some(Fault::Path(error));
+                return;
+            }
+        };
+        let matched = path.matched(case);
+        // Most paths are matched as they came, and then nothing is copied.
+        self.matched = match target.get(..matched.len()) {
+            Some(start) if start == matched => Cow::Borrowed(start),
+            _ => Cow::Owned(matched.into_owned()),
+        };
+    }
+
+    /// The method.
+    #[must_use]
+    pub fn method(&self) -> &'r Method {
+        self.method
+    }
+
+    /// The URI as it came, not normalised.
+    #[must_use]
+    pub fn uri(&self) -> &'r Uri {
+        self.uri
+    }
+
+    /// The headers.
+    #[must_use]
+    pub fn headers(&self) -> &'r HeaderMap {
+        self.headers
+    }
+
+    /// What layers outside have put beside the request.
+    #[must_use]
+    pub fn extensions(&self) -> &'r Extensions {
+        self.extensions
+    }
+
+    /// The client's address; `None` when it is not known.
+    #[must_use]
+    pub fn client(&self) -> Option<IpAddr> {
+        self.client
+    }
+}
+
+impl Request for Head<'_> {
+    fn method(&self) -> &str {
+        self.method.as_str()
+    }
+
+    fn path(&self) -> &str {
+        &self.matched
+    }
+
+    fn raw_path(&self) -> &str {
+        self.uri.path()
+    }
+
+    fn route(&self) -> Option<&str> {
+        self.route
+    }
+
+    fn host(&self) -> Option<&str> {
+        self.host.as_deref()
+    }
+
+    fn client(&self) -> Option<IpAddr> {
+        self.client
+    }
+
+    fn is_peer_trusted(&self) -> bool {
+        self.peer_is_trusted
+    }
+
+    fn user(&self) -> Option<&[u8]> {
+        self.user.as_deref()
+    }
+
+    fn header(&self, name: &str) -> Given<'_> {
+        Given::of(self.headers.get_all(name).iter().map(|value| value.as_bytes().trim_ascii()))
+    }
+
+    fn query(&self, name: &str) -> Given<'_> {
+        let pairs = self.uri.query().unwrap_or_default().as_bytes().split(|byte| *byte == b'&');
+        let named = pairs.filter_map(|pair| {
+            let (key, value) = split_once(pair, b'=').unwrap_or((pair, b""));
+            (*decode(key) == *name.as_bytes()).then(|| decode(value))
+        });
+        Given::of(named)
+    }
+
+    fn cookie(&self, name: &str) -> Given<'_> {
+        let lines = self.headers.get_all(COOKIE).iter();
+        let pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
+        let named = pairs.filter_map(|pair| {
+            let (key, value) = split_once(pair, b'=')?;
+            (key.trim_ascii() == name.as_bytes()).then(|| unquoted(value.trim_ascii()))
+        });
+        Given::of(named)
+    }
+}
+
+/// The host in small letters, without a default port and a trailing dot: the authority of the
+/// target, else the one `Host` line.
+fn host<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Option<Cow<'r, str>> {
+    let authority = match uri.authority() {
+        Some(authority) => authority.as_str(),
+        None => {
+            let mut lines = headers.get_all(HOST).iter();
+            let line = lines.next().filter(|_| lines.next().is_none())?;
+            line.to_str().ok()?
+        }
+    };
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = host.strip_suffix(":80").or_else(|| host.strip_suffix(":443")).unwrap_or(host);
+    let host = host.strip_suffix('.').unwrap_or(host);
+    match host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => Some(Cow::Owned(host.to_ascii_lowercase())),
+        false => Some(Cow::Borrowed(host)),
+    }
+}
+
+/// A piece of a query with `+` and escapes undone, byte for byte: what is not UTF-8 stays apart.
+fn decode(piece: &[u8]) -> Cow<'_, [u8]> {
+    if piece.contains(&b'+') {
+        let spaced: Vec<u8> = piece.iter().map(|b| if *b == b'+' { b' ' } else { *b }).collect();
+        return Cow::Owned(percent_decode(&spaced).collect());
+    }
+    percent_decode(piece).into()
+}
+
+/// A cookie's value may stand between quotes that are not part of it (RFC 6265, 4.1.1).
+fn unquoted(value: &[u8]) -> &[u8] {
+    let inner = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
+    inner.unwrap_or(value)
+}
+
+fn split_once(bytes: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
+    let place = bytes.iter().position(|byte| *byte == at)?;
+    let (before, rest) = bytes.split_at(place);
+    Some((before, rest.get(1..).unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests;

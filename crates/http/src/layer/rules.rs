@@ -1,0 +1,256 @@
+//! Everything a layer was told, and what it makes of a request before and after the store is asked.
+
+use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Extensions, Request, Response};
+use tollgate_core::{Decision, Store, StoreError};
+use tollgate_policy::{Fallback, KeyPart, LimitSpec, Matches, Policy, Scratch, Selection};
+use tracing::{error, warn};
+
+use super::complaint::Complaint;
+use super::head::{Fault, Head};
+use super::{Outcome, User};
+use crate::answer::{Refusal, Responder};
+use crate::client::{Peer, Trail};
+use crate::clients::Clients;
+
+type ReadPeer = dyn Fn(&Extensions) -> Option<Peer> + Send + Sync;
+type ReadRoute = dyn for<'r> Fn(&'r Extensions) -> Option<&'r str> + Send + Sync;
+type ReadUser = dyn Fn(&Head<'_>) -> Option<String> + Send + Sync;
+type Skip = dyn Fn(&Head<'_>) -> bool + Send + Sync;
+type RefuseWith = dyn Fn(&Head<'_>, &Refusal<'_>, Response<Bytes>) -> Response<Bytes> + Send + Sync;
+type Observe = dyn Fn(&Outcome<'_>) + Send + Sync;
+
+/// The address of all clients whose own is not known: no host has it, and no budget of theirs may be
+/// anybody else's.
+const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
+/// Everything a layer was told.
+#[derive(Clone)]
+pub(super) struct Rules {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) policy: Policy,
+    pub(super) responder: Responder,
+    pub(super) peers: Vec<Arc<ReadPeer>>,
+    pub(super) route: Option<Arc<ReadRoute>>,
+    pub(super) user: Option<Arc<ReadUser>>,
+    pub(super) skip: Option<Arc<Skip>>,
+    pub(super) refuse_with: Option<Arc<RefuseWith>>,
+    pub(super) observers: Vec<Arc<Observe>>,
+    clients: Clients,
+    paths: Paths,
+    complaints: Arc<Complaints>,
+}
+
+/// Whether limits look at paths. If not, a path that can be read in two ways is the service's
+/// affair.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Paths {
+    Matter,
+    Ignored,
+}
+
+#[derive(Default)]
+struct Complaints {
+    no_peer: Complaint,
+    ignored: Complaint,
+    stopped: Complaint,
+    short: Complaint,
+    unasked: Complaint,
+}
+
+/// What is to be done with a request.
+pub(super) enum Judged<'p, 's> {
+    /// No limit applies.
+    Free,
+    /// It is refused, with this answer.
+    Refused(Response<Bytes>),
+    /// The store has to be asked.
+    Limits(Matches<'p, 's>),
+}
+
+impl Rules {
+    pub(super) fn new(store: Arc<dyn Store>, policy: Policy) -> Rules {
+        Rules {
+            store,
+            paths: if policy.limits().any(looks_at_paths) { Paths::Matter } else { Paths::Ignored },
+            policy,
+            responder: Responder::default(),
+            peers: Vec::new(),
+            route: None,
+            user: None,
+            skip: None,
+            refuse_with: None,
+            observers: Vec::new(),
+            clients: Clients::default(),
+            complaints: Arc::default(),
+        }
+    }
+
+    pub(super) fn set_clients(&mut self, clients: Clients) {
+        if let Some(bits) = clients.ipv6_prefix {
+            self.policy = self.policy.clone().with_ipv6_prefix(bits);
+        }
+        self.clients = clients;
+    }
+
+    /// What limits see of a request.
+    pub(super) fn head<'r, B>(&self, request: &'r Request<B>) -> Head<'r> {
+        let mut head = Head::of(request);
+        if self.paths == Paths::Matter {
+            head.match_path(self.policy.case());
+        }
+        head.route = self.route.as_ref().and_then(|read| read(request.extensions()));
+        self.find_client(&mut head);
+        self.find_user(&mut head);
+        head
+    }
+
+    /// Which limits apply, or why none is asked.
+    pub(super) fn judge<'p, 's, B>(
+        &'p self,
+        request: &Request<B>,
+        scratch: &'s mut Scratch,
+    ) -> Judged<'p, 's> {
+        let head = self.head(request);
+        self.complain_of(&head);
+        if self.skip.as_ref().is_some_and(|skip| skip(&head)) {
+            return Judged::Free;
+        }
+        let refusal = match (&head.fault, self.policy.select(&head, scratch)) {
+            (_, Selection::Forbidden(_)) => Refusal::Denied,
+            (_, Selection::Free(_)) => return Judged::Free,
+            (Some(fault), _) => Refusal::Unreadable(fault.as_error()),
+            (None, Selection::Refused(refused)) => Refusal::Keyless(refused),
+            (None, Selection::Limits(matches)) if matches.is_empty() => return Judged::Free,
+            (None, Selection::Limits(matches)) => return Judged::Limits(matches),
+        };
+        Judged::Refused(self.refuse(request, &refusal, None))
+    }
+
+    /// The answer to a request that a limit refuses.
+    pub(super) fn limited<B>(
+        &self,
+        request: &Request<B>,
+        matches: Matches<'_, '_>,
+        decision: &Decision<'_>,
+    ) -> Response<Bytes> {
+        self.refuse(request, &Refusal::Limited(decision), Some(matches))
+    }
+
+    fn refuse<B>(
+        &self,
+        request: &Request<B>,
+        refusal: &Refusal<'_>,
+        matches: Option<Matches<'_, '_>>,
+    ) -> Response<Bytes> {
+        let decisive = refusal.decisive().map(|answer| answer.limit());
+        let refusing = matches.and_then(|matches| {
+            let mut all = matches.iter();
+            all.find(|matched| decisive.is_some_and(|limit| std::ptr::eq(limit, matched.limit)))
+        });
+        let message = refusing.and_then(|matched| matched.spec.refusal());
+        self.observe(&Outcome::Refused(refusal));
+        let response = self.responder.refuse(request.headers(), *refusal, message);
+        match &self.refuse_with {
+            Some(refuse) => refuse(&self.head(request), refusal, response),
+            None => response,
+        }
+    }
+
+    pub(super) fn observe(&self, outcome: &Outcome<'_>) {
+        for observe in &self.observers {
+            observe(outcome);
+        }
+    }
+
+    /// Notes that the store could not be asked.
+    pub(super) fn unasked(&self, error: &StoreError) {
+        if let Some(times) = self.complaints.unasked.occasion() {
+            error!(%error, times, "a store of limits cannot be asked; requests pass unlimited");
+        }
+        self.observe(&Outcome::Unasked(error));
+    }
+
+    fn find_client(&self, head: &mut Head<'_>) {
+        head.client = Some(UNKNOWN);
+        let Some(peer) = self.peer(head.extensions()) else {
+            return;
+        };
+        head.trail = Some(Trail::Absent);
+        match self.clients.rule.client(peer, head.headers()) {
+            Ok(client) => {
+                head.trail = Some(client.trail());
+                head.client = Some(client.address().unwrap_or(UNKNOWN));
+                head.peer_is_trusted = client.peer_is_trusted();
+            }
+            Err(error) => head.fault = Some(Fault::Client(error)),
+        }
+    }
+
+    fn peer(&self, extensions: &Extensions) -> Option<Peer> {
+        let told = self.peers.iter().find_map(|read| read(extensions));
+        told.or_else(|| extensions.get::<Peer>().copied())
+            .or_else(|| extensions.get::<SocketAddr>().map(|socket| (*socket).into()))
+    }
+
+    fn find_user<'r>(&self, head: &mut Head<'r>) {
+        head.user = if let Some(key) = &self.user {
+            key(head).map(|user| Cow::Owned(user.into_bytes()))
+        } else if let Some(User(user)) = head.extensions().get() {
+            Some(Cow::Borrowed(user.as_bytes()))
+        } else {
+            let vouched = self.clients.user_header.as_ref().filter(|_| head.peer_is_trusted);
+            vouched.and_then(|name| {
+                let mut lines = head.headers().get_all(name).iter();
+                let line = lines.next().filter(|_| lines.next().is_none())?;
+                Some(Cow::Borrowed(line.as_bytes().trim_ascii()))
+            })
+        };
+    }
+
+    /// Says in the log when clients cannot be told apart as they could be.
+    fn complain_of(&self, head: &Head<'_>) {
+        let (complaint, what) = match head.trail {
+            None => (
+                &self.complaints.no_peer,
+                "the address of the peer is not known, so all clients share one budget; put it \
+                 into the request's extensions or say where it is with `RateLimitLayer::peer`",
+            ),
+            Some(Trail::Ignored) => (
+                &self.complaints.ignored,
+                "headers that name a client came from a peer that is not trusted and were not \
+                 read; if that peer is your proxy, set `trusted_proxies` in [client] to its \
+                 addresses, since until then all clients behind it share one budget",
+            ),
+            Some(Trail::Stopped) => (
+                &self.complaints.stopped,
+                "a trusted proxy named a client that is no address; the last address before it \
+                 counts as the client",
+            ),
+            Some(Trail::Short) => (
+                &self.complaints.short,
+                "a request came through fewer proxies than `trusted_hops` in [client] says; its \
+                 peer counts as the client",
+            ),
+            Some(_) => return,
+        };
+        if let Some(times) = complaint.occasion() {
+            warn!(times, "{what}");
+        }
+    }
+}
+
+/// Reads a route from an extension.
+pub(super) fn route_reader<T: Send + Sync + 'static>(read: fn(&T) -> &str) -> Arc<ReadRoute> {
+    Arc::new(move |extensions: &Extensions| extensions.get::<T>().map(read))
+}
+
+fn looks_at_paths(spec: &LimitSpec) -> bool {
+    let of_paths = |part: &KeyPart| matches!(part, KeyPart::Path | KeyPart::Route);
+    let falls_back = matches!(spec.on_missing(), Fallback::Part(part) if of_paths(part));
+    !spec.condition().paths().is_empty() || spec.key().iter().any(of_paths) || falls_back
+}

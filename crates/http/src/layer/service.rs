@@ -1,0 +1,149 @@
+//! One request: decide, call, give back, tell.
+
+use std::fmt;
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::{HeaderMap, Request, Response, StatusCode};
+use smallvec::SmallVec;
+use tollgate_core::{Charge, Decision, Mode, StoreError};
+use tollgate_policy::{Matches, Scratch};
+use tower_service::Service;
+
+use super::rules::{Judged, Rules};
+use super::{Body, Outcome};
+
+/// A service behind limits; made by [`RateLimitLayer`](super::RateLimitLayer).
+#[derive(Clone)]
+pub struct RateLimit<S> {
+    inner: S,
+    rules: Arc<Rules>,
+}
+
+impl<S> RateLimit<S> {
+    pub(super) fn new(inner: S, rules: Arc<Rules>) -> RateLimit<S> {
+        RateLimit { inner, rules }
+    }
+}
+
+impl<S, B, C> Service<Request<B>> for RateLimit<S>
+where
+    S: Service<Request<B>, Response = Response<C>, Future: Send> + Clone + Send + 'static,
+    B: Send + 'static,
+    C: Send + 'static,
+{
+    type Response = Response<Body<C>>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        // The service that was polled ready is the one to call; its clone is polled next time.
+        let next = self.inner.clone();
+        let ready = mem::replace(&mut self.inner, next);
+        Box::pin(handle(self.rules.clone(), ready, request))
+    }
+}
+
+async fn handle<S, B, C>(
+    rules: Arc<Rules>,
+    mut ready: S,
+    request: Request<B>,
+) -> Result<Response<Body<C>>, S::Error>
+where
+    S: Service<Request<B>, Response = Response<C>>,
+{
+    let rules = &*rules;
+    let mut scratch = Scratch::new();
+    let matches = match rules.judge(&request, &mut scratch) {
+        Judged::Limits(matches) => matches,
+        Judged::Refused(response) => return Ok(response.map(Body::refusal)),
+        Judged::Free => {
+            rules.observe(&Outcome::Free);
+            return Ok(ready.call(request).await?.map(Body::inner));
+        }
+    };
+    let mut decision = match decide(rules, Mode::Charge, matches).await {
+        Ok(decision) if decision.is_denied() => {
+            return Ok(rules.limited(&request, matches, &decision).map(Body::refusal));
+        }
+        Ok(decision) => decision,
+        Err(error) => {
+            rules.unasked(&error);
+            return Ok(ready.call(request).await?.map(Body::inner));
+        }
+    };
+    rules.observe(&Outcome::Passed(&decision));
+    // An error of the service is its own: the charge stays and no store is to blame.
+    let mut response = ready.call(request).await?;
+    give_back(rules, matches, &mut decision, status(&response)).await;
+    rules.responder.tell(&decision, &mut response);
+    Ok(response.map(Body::inner))
+}
+
+/// Asks the store once for all limits that apply.
+pub(super) async fn decide<'p>(
+    rules: &'p Rules,
+    mode: Mode,
+    matches: Matches<'p, '_>,
+) -> Result<Decision<'p>, StoreError> {
+    let charges: SmallVec<[Charge<'p, '_>; 4]> =
+        matches.iter().map(|matched| matched.charge().at_once()).collect();
+    rules.store.decide(mode, &charges).await
+}
+
+/// Gives their charges back to the limits that do not count an answer of this status.
+async fn give_back(
+    rules: &Rules,
+    matches: Matches<'_, '_>,
+    decision: &mut Decision<'_>,
+    status: StatusCode,
+) {
+    for (matched, answer) in matches.iter().zip(decision.answers_mut()) {
+        if !matched.spec.gives_back(status.as_u16()) {
+            continue;
+        }
+        let Some(receipt) = answer.take_receipt(matched.key) else {
+            continue;
+        };
+        match rules.store.give(receipt, 0).await {
+            Ok(()) => rules.observe(&Outcome::GivenBack(matched.limit)),
+            Err(error) => rules.unasked(&error),
+        }
+    }
+}
+
+/// The HTTP status of an answer, for a gRPC answer that failed the one that its code stands for.
+fn status<C>(response: &Response<C>) -> StatusCode {
+    grpc_code(response.headers()).map_or(response.status(), |code| match code {
+        0 => StatusCode::OK,
+        3 | 9 | 11 => StatusCode::BAD_REQUEST,
+        16 => StatusCode::UNAUTHORIZED,
+        7 => StatusCode::FORBIDDEN,
+        5 => StatusCode::NOT_FOUND,
+        6 | 10 => StatusCode::CONFLICT,
+        8 => StatusCode::TOO_MANY_REQUESTS,
+        // CANCELLED; 499 has no name.
+        1 => StatusCode::REQUEST_TIMEOUT,
+        12 => StatusCode::NOT_IMPLEMENTED,
+        14 => StatusCode::SERVICE_UNAVAILABLE,
+        4 => StatusCode::GATEWAY_TIMEOUT,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    })
+}
+
+fn grpc_code(headers: &HeaderMap) -> Option<u8> {
+    headers.get("grpc-status")?.to_str().ok()?.parse().ok()
+}
+
+impl<S: fmt::Debug> fmt::Debug for RateLimit<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RateLimit").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
