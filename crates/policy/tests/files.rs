@@ -68,6 +68,29 @@ fn example_files_have_no_problem_at_all() {
 }
 
 #[test]
+fn every_example_of_the_guide_can_be_used_and_every_key_has_one() {
+    let guide = include_str!("../docs/config.md");
+    let env = |name: &str| match name {
+        "PLAN_RATE" => Some("1000/hour".to_owned()),
+        "PLAN_BURST" => Some("50".to_owned()),
+        "BIG_CUSTOMER_KEY" => Some("secret".to_owned()),
+        _ => None,
+    };
+    let blocks: Vec<_> = guide.split("```toml\n").skip(1).collect();
+    assert!(blocks.len() > 20);
+    for block in &blocks {
+        let (text, _) = block.split_once("```").unwrap();
+        let (policy, problems) = read_with(text, &env);
+        assert!(policy.is_some() && !problems.has_errors(), "{problems}\nin:\n{text}");
+    }
+    let (_, shown) = error("[[limit]]\nburts = 1\n");
+    let known = shown.split_once("one of ").unwrap().1.lines().next().unwrap();
+    for key in known.split(", ") {
+        assert!(guide.contains(&format!("## {key}\n")), "{key}");
+    }
+}
+
+#[test]
 fn a_problem_shows_place_line_caret_and_what_was_expected() {
     let (_, shown) = error("[[limit]]\nname = \"per-client\"\nrate = \"100/minute\"\nburts = 20\n");
     assert_eq!(
