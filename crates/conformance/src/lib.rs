@@ -10,6 +10,7 @@
     reason = "this is a library of tests: a broken law is told by a panic"
 )]
 
+mod cases;
 mod laws;
 pub mod oracle;
 mod random;
@@ -18,6 +19,7 @@ mod subject;
 mod suite;
 mod told;
 
+pub use cases::{CASES, case, cases};
 pub use laws::{Form, Tally, laws, narrate};
 pub use random::Random;
 pub use reference::Reference;
