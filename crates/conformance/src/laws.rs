@@ -303,6 +303,10 @@ impl<'t, O: Oracle> Life<'t, O> {
             return;
         }
         self.close_ledger();
+        // A receipt knows the quota it was charged under and the one of now, none between: raised and
+        // lowered again while it is out, the quota hides that more has leaked away meanwhile.
+        let now = *self.limit.rule();
+        self.receipts.retain(|paid| paid.charged.under == now);
         self.limit = draw::changed(self.form, &self.limit, &mut self.random);
         self.terms = Terms::of(&self.limit, self.phase);
         self.oracle.change(self.terms);

@@ -18,6 +18,7 @@ mod reference;
 mod subject;
 mod suite;
 mod told;
+mod trace;
 
 pub use cases::{CASES, case, cases};
 pub use laws::{Form, Tally, laws, narrate};
@@ -26,3 +27,4 @@ pub use reference::Reference;
 pub use subject::{Awaited, Subject};
 pub use suite::{suite, suite_of};
 pub use told::Told;
+pub use trace::trace;
