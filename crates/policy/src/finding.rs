@@ -35,7 +35,8 @@ pub(crate) enum Place {
     Whole,
 }
 
-/// Something to be said of a policy, and where.
+/// Something to be said of a policy, and where: shown with the number of the limit, from 1, and the
+/// key of a file that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub(crate) place: Place,
@@ -58,6 +59,13 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place {
+            Place::Limit(nth, key) => write!(f, "limit {}, `{key}`: ", nth + 1)?,
+            Place::Allow(nth) => write!(f, "allowed value {}: ", nth + 1)?,
+            Place::Deny(nth) => write!(f, "denied value {}: ", nth + 1)?,
+            Place::Route(nth) => write!(f, "route {}: ", nth + 1)?,
+            Place::Whole => {}
+        }
         write!(f, "{}; expected {}", self.message(), self.expected())
     }
 }

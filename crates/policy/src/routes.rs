@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use matchit::Router;
 use smallvec::SmallVec;
@@ -13,12 +13,13 @@ use crate::pattern::PathPattern;
 
 /// All patterns of a policy.
 ///
-/// A router gives one answer per path, while one path may match `/*`, `/api/*` and `/api/login`. So
+/// A router gives one answer per path, while one path may match `/*`, `/api/*` and `/api/{id}`. So
 /// patterns that share a path stand in different routers: within one router at most one matches, and
 /// its answer needs no check. There are as many routers as patterns lie above one another, which is
-/// seldom more than four.
+/// seldom more than three. Patterns that cover a single path need none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Routes {
+    literal: HashMap<Box<str>, usize>,
     layers: Vec<Router<usize>>,
     /// From the most to the least specific.
     nodes: Vec<Node>,
@@ -62,50 +63,38 @@ impl Routes {
             node.limits.extend(limit);
         }
         let nodes: Vec<Node> = by_shape.into_values().collect();
-        let layers = layers(&nodes);
-        Routes { layers, nodes }
+        let (literal, open): (Vec<_>, Vec<_>) =
+            nodes.iter().enumerate().partition(|(_, node)| node.pattern.is_literal());
+        let literal = literal.into_iter().flat_map(|(at, node)| {
+            node.pattern.routes().map(move |route| (route.into_boxed_str(), at))
+        });
+        Routes { literal: literal.collect(), layers: layers(&open), nodes }
     }
 
     /// All that match `path`.
     pub(crate) fn find(&self, path: &str) -> Found<'_> {
-        let hits = self.layers.iter().filter_map(|layer| layer.at(path).ok());
-        let mut found: SmallVec<[usize; 8]> = hits.map(|hit| *hit.value).collect();
+        let open = self.layers.iter().filter_map(|layer| layer.at(path).ok());
+        let mut found: SmallVec<[usize; 8]> = open.map(|hit| *hit.value).collect();
+        found.extend(self.literal.get(path).copied());
         found.sort_unstable();
         found.into_iter().filter_map(|at| self.nodes.get(at)).collect()
     }
 }
 
 /// Puts each node into the first router that has none it overlaps.
-fn layers(nodes: &[Node]) -> Vec<Router<usize>> {
-    // Literal patterns of different shape never overlap, so theirs need no comparing.
-    let (literal, open): (Vec<_>, Vec<_>) =
-        nodes.iter().enumerate().partition(|(_, node)| node.pattern.is_literal());
+fn layers(nodes: &[(usize, &Node)]) -> Vec<Router<usize>> {
     let mut layers: Vec<(Router<usize>, Vec<&PathPattern>)> = Vec::new();
-    let mut literals = Router::new();
-    for (at, node) in &literal {
-        insert(&mut literals, &node.pattern, *at);
-    }
-    for (at, node) in open {
-        let place = layers
-            .iter_mut()
-            .find(|(_, there)| !there.iter().any(|pattern| pattern.overlaps(&node.pattern)));
-        let (router, there) = match place {
-            Some(place) => place,
+    for (at, node) in nodes {
+        let apart = |there: &[&PathPattern]| !there.iter().any(|p| p.overlaps(&node.pattern));
+        let (router, there) = match layers.iter_mut().find(|(_, there)| apart(there)) {
+            Some(layer) => layer,
             None => layers.push_mut((Router::new(), Vec::new())),
         };
-        insert(router, &node.pattern, at);
+        for route in node.pattern.routes() {
+            let inserted = router.insert(route, *at);
+            debug_assert!(inserted.is_ok(), "patterns without a common path agree: {inserted:?}");
+        }
         there.push(&node.pattern);
     }
-    let literals = (!literal.is_empty()).then_some(literals);
-    literals.into_iter().chain(layers.into_iter().map(|(router, _)| router)).collect()
-}
-
-fn insert(router: &mut Router<usize>, pattern: &PathPattern, at: usize) {
-    for route in pattern.routes() {
-        let inserted = router.insert(route, at);
-        debug_assert!(
-            inserted.is_ok(),
-            "patterns that do not overlap never conflict: {inserted:?}"
-        );
-    }
+    layers.into_iter().map(|(router, _)| router).collect()
 }

@@ -1,5 +1,8 @@
 //! What a limit admits at most.
 
+#[cfg(test)]
+mod tests;
+
 use tollgate_core::{Algorithm, Anchor, Limit};
 
 use crate::limit_spec::{Count, LimitSpec};

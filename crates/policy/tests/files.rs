@@ -197,7 +197,7 @@ const WRONG: &[(&str, usize, &str)] = &[
 ];
 
 #[test]
-fn every_wrong_file_names_line_and_hint_b169_b174_b178_b194() {
+fn every_wrong_file_names_line_and_hint_b169_b178_b194_b195_b201() {
     for (wrong, line, said) in WRONG {
         let text = limit(wrong);
         let (at, shown) = error(&text);

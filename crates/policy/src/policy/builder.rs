@@ -197,10 +197,10 @@ fn check(spec: &LimitSpec, nth: usize, findings: &mut Vec<Finding>) {
     if spec.by.len() > 8 {
         complain("by", Complaint::new("a key of more than 8 parts", "at most 8 parts"));
     }
+    // The client is the default, and nothing to complain of beside itself.
     if let Fallback::Part(part) = &spec.fallback
-        && spec.by.contains(part)
-        && spec.by != [KeyPart::Client]
         && *part != KeyPart::Client
+        && spec.by.contains(part)
     {
         let message = format!("`{part}` is part of the key and cannot stand in for a part of it");
         complain("fallback", Complaint::new(message, "another part, `refuse` or `skip`"));

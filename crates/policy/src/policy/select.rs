@@ -8,6 +8,7 @@ use super::{Compiled, Policy, Preflights};
 use crate::key::{Encoded, KeyBuffer, KeyBytes, KeyPart, PartValue};
 use crate::limit_spec::{Fallback, LimitSpec};
 use crate::list::Listed;
+use crate::method::MethodSet;
 use crate::request::{Given, Request};
 use crate::routes::Found;
 
@@ -113,7 +114,7 @@ struct Entry {
 pub(super) struct View<'p> {
     pub(super) found: Found<'p>,
     pub(super) candidates: SmallVec<[u32; 8]>,
-    pub(super) methods: crate::method::MethodSet,
+    pub(super) methods: MethodSet,
     pub(super) method: &'p str,
 }
 
