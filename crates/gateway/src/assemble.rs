@@ -1,65 +1,117 @@
 //! The one place where the parts meet: the file, the limits, the store, the layer and the proxy.
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
+use http::HeaderName;
+use tollgate_http::{Clients, RateLimit, RateLimitLayer, Responder};
+use tollgate_memory::Memory;
 use tollgate_policy::config::{Problems, Reading, Source, process_environment};
+use tollgate_policy::{Policy, Request};
+use tower_layer::Layer;
 
 use crate::forwarding::Trust;
 use crate::front::Front;
 use crate::metrics::Metrics;
 use crate::noise::Noise;
-use crate::origin::{Origin, Server};
+use crate::origin::{Origin, PeerTrust, Server};
 use crate::settings::Settings;
 use crate::upstream::Upstream;
 
 /// Everything that a file describes, ready to serve.
 pub(crate) struct Gateway {
     pub(crate) settings: Settings,
-    pub(crate) front: Arc<Front<Origin>>,
+    pub(crate) policy: Policy,
+    pub(crate) limits: RateLimitLayer,
+    /// Headers by which only a trusted proxy may say who is asking.
+    pub(crate) identity: Arc<[HeaderName]>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) noise: Arc<Noise>,
 }
+
+/// What is behind the front: the limits, and behind them the upstream.
+pub(crate) type Limited = RateLimit<Origin>;
 
 impl Gateway {
     /// Reads a file and joins what it describes; gives the warnings too.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// What is wrong with the file, in the words for its author.
     pub(crate) fn from_file(path: &Path) -> Result<(Gateway, Problems), String> {
-        let source = Source::read(path).map_err(|error| error.to_string())?;
+        let source = Source::read(path).map_err(|error| format!("{error}\n"))?;
+        let known = Known::read(source.clone());
         let reading = Reading::new(source, &process_environment);
         let mut root = reading.root();
         let settings = Settings::read(&mut root);
+        let clients = root.section("client").map(Clients::read).unwrap_or_default();
+        let responder = root.section("answer").map(Responder::read).unwrap_or_default();
+        let policy = Policy::read(&mut root);
         drop(root);
         let problems = reading.finish();
-        if problems.has_errors() {
-            return Err(problems.to_string());
+        match policy {
+            Some(policy) if !problems.has_errors() => {
+                Ok((Gateway::join(settings, policy, clients, responder, known)?, problems))
+            }
+            _ => Err(problems.to_string()),
         }
-        Ok((Gateway::new(settings), problems))
     }
 
-    fn new(settings: Settings) -> Gateway {
-        let (metrics, noise) = (Arc::new(Metrics::new()), Arc::new(Noise::default()));
-        let server = match &settings.upstream {
+    fn join(
+        settings: Settings,
+        policy: Policy,
+        clients: Clients,
+        responder: Responder,
+        known: Known,
+    ) -> Result<Gateway, String> {
+        let store = Memory::builder().max_entries(settings.keys).build();
+        let store = Arc::new(store.map_err(|error| format!("{error}\n"))?);
+        let metrics = Arc::new(Metrics::new(&policy, store.clone()));
+        let observer = metrics.clone();
+        let limits = RateLimitLayer::new(store, policy.clone())
+            .clients(clients)
+            .responder(responder)
+            // Nothing is skipped: the layer alone knows whom it trusts, and tells it here.
+            .skip(|head| {
+                if let Some(PeerTrust(trust)) = head.extensions().get() {
+                    let _ = trust.set(match head.is_peer_trusted() {
+                        true => Trust::Proxy,
+                        false => Trust::Nobody,
+                    });
+                }
+                false
+            })
+            .observe(move |outcome| observer.decided(outcome));
+        // As the layer has it, so that what is explained is what is charged.
+        let policy = match known.ipv6_prefix {
+            Some(bits) => policy.with_ipv6_prefix(bits),
+            None => policy,
+        };
+        let identity = known.identity;
+        Ok(Gateway { settings, policy, limits, identity, metrics, noise: Arc::default() })
+    }
+
+    /// The limits in front of the upstream, and what stands in front of both.
+    pub(crate) fn front(&self) -> Front<Limited> {
+        let server = match &self.settings.upstream {
             None => Server::Echo,
-            Some(authority) => Server::Upstream(Upstream::new(authority.clone(), settings.waits)),
+            Some(authority) => {
+                Server::Upstream(Upstream::new(authority.clone(), self.settings.waits))
+            }
         };
         let origin = Origin {
             server,
-            proxies: Arc::new(|_| Trust::Nobody),
-            identity: Arc::from([]),
-            noise: noise.clone(),
+            identity: self.identity.clone(),
+            metrics: self.metrics.clone(),
+            noise: self.noise.clone(),
         };
-        let front = Front {
-            inner: origin,
-            body: settings.body,
-            identity: Arc::from([]),
-            metrics: Some(metrics.clone()),
-        };
-        Gateway { settings, front: Arc::new(front), metrics, noise }
+        Front {
+            inner: self.limits.layer(origin),
+            body: self.settings.body,
+            identity: self.identity.clone(),
+            metrics: Some(self.metrics.clone()),
+        }
     }
 
     /// Says what is served and how to try it.
@@ -69,16 +121,52 @@ impl Gateway {
         listen: SocketAddr,
         metrics: Option<SocketAddr>,
     ) -> io::Result<()> {
-        let upstream = match &self.settings.upstream {
-            None => "an echo of what is asked".to_owned(),
-            Some(authority) => format!("http://{authority}"),
-        };
         writeln!(out, "tollgate listens on http://{listen}")?;
-        writeln!(out, "  in front of {upstream}")?;
+        match &self.settings.upstream {
+            None => writeln!(out, "  in front of an echo, since the file names no upstream")?,
+            Some(authority) => writeln!(out, "  in front of http://{authority}")?,
+        }
         if let Some(metrics) = metrics {
             writeln!(out, "  metrics at http://{metrics}/metrics")?;
         }
-        writeln!(out, "\nTry it:\n  curl -i http://{listen}/")?;
+        writeln!(out, "\nLimits, counted in this process alone:")?;
+        write!(out, "{}", crate::check::table(&self.policy))?;
+        let mut here = listen;
+        if listen.ip().is_unspecified() {
+            here.set_ip(match listen.is_ipv4() {
+                true => Ipv4Addr::LOCALHOST.into(),
+                false => Ipv6Addr::LOCALHOST.into(),
+            });
+        }
+        writeln!(out, "\nTry it:\n  curl -i http://{here}/")?;
         out.flush()
+    }
+}
+
+/// What the gateway itself has to know of `[client]`.
+struct Known {
+    /// The headers by which a trusted proxy says who is asking.
+    identity: Arc<[HeaderName]>,
+    ipv6_prefix: Option<u8>,
+}
+
+impl Known {
+    /// Reads it from a file whose problems are told elsewhere.
+    fn read(source: Source) -> Known {
+        let reading = Reading::new(source, &process_environment);
+        let mut root = reading.root();
+        let (mut names, mut ipv6_prefix) = (Vec::new(), None);
+        if let Some(mut client) = root.section("client") {
+            for key in ["source", "user_header"] {
+                let name = client.text(key, "").and_then(|text| text.as_str().parse().ok());
+                // `peer` is no header.
+                names.extend(name.filter(|name: &HeaderName| name != "peer"));
+            }
+            let bits = client.integer("ipv6_prefix", 32..=128);
+            ipv6_prefix = bits.and_then(|bits| bits.try_into().ok());
+            client.ignore_rest();
+        }
+        root.ignore_rest();
+        Known { identity: names.into(), ipv6_prefix }
     }
 }

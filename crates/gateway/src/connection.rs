@@ -27,10 +27,6 @@ use crate::framing::HeadLimits;
 use crate::front::{Front, refuse};
 use crate::wire::{Patience, Protocol, Refused, Wire};
 
-/// The address that a request came from, in its extensions.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub(crate) SocketAddr);
-
 /// What a connection may cost us.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionLimits {

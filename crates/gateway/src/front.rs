@@ -11,13 +11,14 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::time::Instant;
+use tollgate_http::client::Peer;
 use tower_service::Service;
 
 use crate::admission::admit;
 use crate::body::{AnswerBody, BodyLimits, BoxError, ClientBody};
-use crate::connection::Peer;
 use crate::framing::Fault;
 use crate::metrics::Metrics;
+use crate::origin::PeerTrust;
 use crate::problem::problem;
 
 /// Admits requests, hands them to the limits and what is behind them, and takes note of the answers.
@@ -70,7 +71,8 @@ where
     ) -> Result<Request<ClientBody>, Fault> {
         let (mut parts, body) = request.into_parts();
         admit(&mut parts, &self.identity)?;
-        parts.extensions.insert(Peer(peer));
+        parts.extensions.insert(Peer::from(peer));
+        parts.extensions.insert(PeerTrust::default());
         Ok(Request::from_parts(parts, ClientBody::new(body, self.body)?))
     }
 }

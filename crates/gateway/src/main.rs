@@ -3,8 +3,10 @@
 mod admission;
 mod assemble;
 mod body;
+mod check;
 mod connection;
 mod echo;
+mod explain;
 mod forwarding;
 mod framing;
 mod front;
@@ -14,18 +16,22 @@ mod log;
 mod metrics;
 mod noise;
 mod origin;
+mod page;
 mod problem;
 mod serve;
 mod settings;
 mod upstream;
 mod wire;
 
-use std::path::PathBuf;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use http::{Method, Uri};
 
 use assemble::Gateway;
+use explain::{Described, HeaderLine};
 
 /// Rate limits in front of an HTTP service, from one file.
 #[derive(Debug, Parser)]
@@ -42,27 +48,64 @@ enum Command {
         /// The file with the limits.
         file: PathBuf,
     },
+    /// Say what a file means: its limits as a table, with the worst case of each, and warnings.
+    Check {
+        /// The file with the limits.
+        file: PathBuf,
+    },
+    /// Say what would become of a request: which limits apply and why, and the answer.
+    Explain {
+        /// The file with the limits.
+        file: PathBuf,
+        /// The target of the request, such as `/api/auth/login?next=/`.
+        target: Uri,
+        /// Its method.
+        #[arg(short = 'X', long = "request", default_value = "GET")]
+        method: Method,
+        /// One of its headers, as `name: value`; may be given more than once.
+        #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+        headers: Vec<HeaderLine>,
+        /// The address it comes from.
+        #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+        peer: IpAddr,
+    },
 }
 
-/// The exit status for a file that cannot be used.
-const BAD_FILE: u8 = 2;
-
 fn main() -> ExitCode {
-    let Command::Serve { file } = Arguments::parse().command;
-    let (gateway, problems) = match Gateway::from_file(&file) {
+    match Arguments::parse().command {
+        Command::Serve { file } => with(&file, |gateway| {
+            log::begin(gateway.settings.log);
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+            let served = runtime.and_then(|runtime| runtime.block_on(serve::serve(gateway)));
+            served.map_err(|error| error.to_string())
+        }),
+        Command::Check { file } => with(&file, |gateway| {
+            print!("{}", check::table(&gateway.policy));
+            Ok(())
+        }),
+        Command::Explain { file, target, method, headers, peer } => with(&file, |gateway| {
+            let described = Described { method, target, headers, peer };
+            let runtime = tokio::runtime::Builder::new_current_thread().build();
+            let runtime = runtime.map_err(|error| error.to_string())?;
+            print!("{}", runtime.block_on(gateway.explain(described))?);
+            Ok(())
+        }),
+    }
+}
+
+/// Does something with what a file describes, once its problems have been told.
+///
+/// Ends with 2 when the file cannot be used, with 1 when what was to be done failed.
+fn with(file: &Path, act: impl FnOnce(Gateway) -> Result<(), String>) -> ExitCode {
+    let (gateway, problems) = match Gateway::from_file(file) {
         Ok(read) => read,
         Err(problems) => {
             eprint!("{problems}");
-            return ExitCode::from(BAD_FILE);
+            return ExitCode::from(2);
         }
     };
     eprint!("{problems}");
-    log::begin(gateway.settings.log);
-    let served = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .and_then(|runtime| runtime.block_on(serve::serve(gateway)));
-    match served {
+    match act(gateway) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("tollgate: {error}");

@@ -2,21 +2,21 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use http::header::HeaderName;
 use http::{Request, Response, StatusCode, Uri};
+use tollgate_http::client::Peer;
 use tollgate_policy::RequestPath;
 use tower_service::Service;
 
 use crate::body::{AnswerBody, ClientBody, whole};
-use crate::connection::Peer;
 use crate::echo::echo;
 use crate::forwarding::{self, Trust};
 use crate::framing::Fault;
+use crate::metrics::Metrics;
 use crate::noise::{Event, Noise};
 use crate::problem::problem;
 use crate::upstream::Upstream;
@@ -25,12 +25,15 @@ use crate::upstream::Upstream;
 #[derive(Clone)]
 pub(crate) struct Origin {
     pub(crate) server: Server,
-    /// Who is believed when it says who is asking.
-    pub(crate) proxies: Arc<dyn Fn(IpAddr) -> Trust + Send + Sync>,
-    /// Headers by which only such proxies may say who is asking.
+    /// Headers by which only a trusted proxy may say who is asking.
     pub(crate) identity: Arc<[HeaderName]>,
+    pub(crate) metrics: Arc<Metrics>,
     pub(crate) noise: Arc<Noise>,
 }
+
+/// Whether the peer of a request is trusted, in its extensions: set by the limits on the way in.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PeerTrust(pub(crate) Arc<OnceLock<Trust>>);
 
 /// Who answers.
 #[derive(Clone)]
@@ -45,7 +48,11 @@ impl Origin {
             Ok(Target::Server) => Ok(nothing()),
             Ok(Target::Path) => match &self.server {
                 Server::Echo => echo(request).await,
-                Server::Upstream(upstream) => upstream.ask(request).await,
+                Server::Upstream(upstream) => {
+                    let answer = upstream.ask(request).await;
+                    self.metrics.asked(answer.as_ref().ok().map(Response::status));
+                    answer
+                }
             },
             Err(fault) => Err(fault),
         };
@@ -68,8 +75,9 @@ impl Origin {
         if let Some(normal) = normal {
             *request.uri_mut() = normal.map_err(|_| Fault::malformed("expected a path"))?;
         }
-        if let Some(Peer(peer)) = request.extensions().get() {
-            let (peer, trust) = (peer.ip(), (self.proxies)(peer.ip()));
+        let trust = request.extensions().get::<PeerTrust>().and_then(|trust| trust.0.get());
+        let trust = trust.copied().unwrap_or(Trust::Nobody);
+        if let Some(Peer::Address(peer)) = request.extensions().get().copied() {
             forwarding::tell(request.headers_mut(), peer, trust, &self.identity);
         }
         Ok(Target::Path)

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use crate::assemble::Gateway;
 use crate::front::Front;
 use crate::listener;
-use crate::metrics::Page;
+use crate::page::Page;
 use crate::settings::MetricsAt;
 
 /// Serves until the process is told to stop (SIGTERM or SIGINT), then finishes what is in flight.
@@ -53,7 +53,7 @@ pub(crate) async fn serve(gateway: Gateway) -> io::Result<()> {
     });
     let traffic = tokio::spawn(listener::run(
         listener,
-        gateway.front.clone(),
+        Arc::new(gateway.front()),
         settings.connection,
         settings.connections,
         gateway.noise.clone(),

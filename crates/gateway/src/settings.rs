@@ -1,6 +1,7 @@
 //! The `[server]` section: where to listen, where to send requests, and what any of it may cost.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use http::Uri;
@@ -40,6 +41,7 @@ use crate::wire::Patience;
 /// target_bytes = 8192
 /// body_bytes = 1048576    # any unless given
 /// connections = 10000
+/// keys = 1000000          # that limits keep count of, 53 bytes each at most
 /// ```
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -50,6 +52,8 @@ pub(crate) struct Settings {
     pub(crate) log: LogFormat,
     pub(crate) connection: ConnectionLimits,
     pub(crate) connections: usize,
+    /// Keys that the limits keep count of at most.
+    pub(crate) keys: u64,
     pub(crate) body: BodyLimits,
     pub(crate) waits: UpstreamPatience,
     pub(crate) shutdown: Duration,
@@ -105,8 +109,9 @@ impl Settings {
                 idle: timeouts.take("idle", 60),
             },
             connections: sizes.take("connections", 1, 1_000_000).unwrap_or(10_000),
+            keys: sizes.number("keys", 1..=1 << 29).unwrap_or(1_000_000),
             body: BodyLimits {
-                bytes: sizes.bytes("body_bytes"),
+                bytes: sizes.number("body_bytes", 0..=1 << 53),
                 patience: timeouts.take("body", 30),
             },
             waits: UpstreamPatience {
@@ -136,12 +141,11 @@ struct Sizes<'r>(Option<Section<'r>>);
 
 impl Sizes<'_> {
     fn take(&mut self, key: &'static str, least: u64, most: u64) -> Option<usize> {
-        let given = self.0.as_mut()?.integer(key, least..=most)?;
-        usize::try_from(given).ok()
+        usize::try_from(self.number(key, least..=most)?).ok()
     }
 
-    fn bytes(&mut self, key: &'static str) -> Option<u64> {
-        self.0.as_mut()?.integer(key, 0..=1 << 53)
+    fn number(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
+        self.0.as_mut()?.integer(key, range)
     }
 }
 
@@ -179,6 +183,9 @@ fn upstream(server: &mut Section<'_>) -> Option<Authority> {
     }
     if authority.as_str().contains('@') {
         return refuse("the upstream has a user name in it, which is never sent");
+    }
+    if authority.port_u16().is_none() && authority.as_str() != authority.host() {
+        return refuse("the upstream has a port that is none");
     }
     if uri.path() != "/" || uri.query().is_some() {
         return refuse("the upstream has a path, but requests keep their own");

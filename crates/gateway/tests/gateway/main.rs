@@ -8,10 +8,15 @@
     reason = "a test may fail where a program may not, and has a deadline of its own"
 )]
 
+mod canary;
+mod cli;
 mod client;
 mod forwarding;
 mod framing;
 mod http2;
+mod limits;
+mod metrics;
 mod program;
 mod shutdown;
+mod spelling;
 mod upstream;

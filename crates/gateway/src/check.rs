@@ -1,0 +1,97 @@
+//! `tollgate check`: what a file means, as a table.
+
+use std::fmt;
+
+use tollgate_core::{Effect, Limit};
+use tollgate_policy::{Count, Fallback, LimitSpec, Policy, Worst};
+
+/// The limits of a policy as a table for people, one row for each window.
+///
+/// The last two columns are the worst case for one key, however the requests are timed.
+pub(crate) fn table(policy: &Policy) -> Table {
+    let mut rows = vec![HEAD.map(str::to_owned)];
+    for spec in policy.limits() {
+        rows.extend(spec.limits().iter().map(|limit| row(spec, limit)));
+    }
+    Table(rows)
+}
+
+const HEAD: [&str; 8] = [
+    "limit",
+    "quota",
+    "algorithm",
+    "key",
+    "when",
+    "at most at once",
+    "at most per period",
+    "remarks",
+];
+
+fn row(spec: &LimitSpec, limit: &Limit) -> [String; 8] {
+    let worst = Worst::of(spec, limit);
+    let key: Vec<_> = spec.key().iter().map(ToString::to_string).collect();
+    [
+        limit.name().to_owned(),
+        limit.quota().to_string(),
+        limit.algorithm().to_string(),
+        key.join(" + "),
+        spec.condition().to_string(),
+        worst.at_once.to_string(),
+        worst.per_period.to_string(),
+        remarks(spec),
+    ]
+}
+
+/// What else there is to know, in few words.
+fn remarks(spec: &LimitSpec) -> String {
+    let mut remarks = Vec::new();
+    if !spec.is_enabled() {
+        remarks.push("disabled".to_owned());
+    }
+    if spec.effect() == Effect::Shadow {
+        remarks.push("shadow".to_owned());
+    }
+    match spec.counted() {
+        Count::All => {}
+        Count::Failures => remarks.push("counts failures".to_owned()),
+        Count::Successes => remarks.push("counts successes".to_owned()),
+    }
+    if spec.price().most() != 1 {
+        remarks.push(format!("costs {}", spec.price()));
+    }
+    match spec.on_missing() {
+        Fallback::Skip => remarks.push("skips who lacks the key".to_owned()),
+        Fallback::Refuse => remarks.push("refuses who lacks the key".to_owned()),
+        Fallback::Part(_) => {}
+    }
+    match spec.overrides() {
+        0 => {}
+        1 => remarks.push("1 override".to_owned()),
+        many => remarks.push(format!("{many} overrides")),
+    }
+    remarks.join(", ")
+}
+
+/// Rows of columns, each as wide as its widest cell.
+pub(crate) struct Table(Vec<[String; 8]>);
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.len() == 1 {
+            return f.write_str("  none: every request passes\n");
+        }
+        let width = |column: usize| {
+            let cells = self.0.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: [usize; 8] = std::array::from_fn(width);
+        for row in &self.0 {
+            let mut line = String::from(" ");
+            for (cell, width) in row.iter().zip(widths) {
+                line.push_str(&format!(" {cell:width$} "));
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}

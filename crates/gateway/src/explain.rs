@@ -1,0 +1,225 @@
+//! `tollgate explain`: what would become of one request.
+
+use std::fmt::Write;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use http::header::HOST;
+use http::{HeaderName, HeaderValue, Method, Request, Response, Uri};
+use tollgate_core::Verdict;
+use tollgate_http::Preview;
+use tollgate_http::client::Peer;
+use tollgate_policy::{
+    Application, Free, Lack, LimitSpec, Policy, Reason, Request as _, Selection,
+};
+
+use crate::admission::admit;
+use crate::assemble::Gateway;
+use crate::framing::Fault;
+
+/// A request as it is described on the command line.
+#[derive(Clone, Debug)]
+pub(crate) struct Described {
+    pub(crate) method: Method,
+    pub(crate) target: Uri,
+    pub(crate) headers: Vec<HeaderLine>,
+    pub(crate) peer: IpAddr,
+}
+
+/// One header, as `name: value`.
+#[derive(Clone, Debug)]
+pub(crate) struct HeaderLine(HeaderName, HeaderValue);
+
+impl FromStr for HeaderLine {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<HeaderLine, String> {
+        let (name, value) = text.split_once(':').ok_or("expected `name: value`")?;
+        let name = name.trim().parse().map_err(|_| "expected the name of a header before `:`")?;
+        let value = value.trim().parse().map_err(|_| "expected the value of a header after `:`")?;
+        Ok(HeaderLine(name, value))
+    }
+}
+
+impl Gateway {
+    /// Takes a request the way of a real one, charges nothing, and says what would become of it.
+    ///
+    /// # Errors
+    /// When the store cannot be asked, which the one in this process never says.
+    pub(crate) async fn explain(&self, described: Described) -> Result<String, String> {
+        let request = match self.request(described) {
+            Ok(request) => request,
+            Err(fault) => return Ok(refused(&fault)),
+        };
+        let explained =
+            self.limits.peek(&request, |preview| explained(&self.policy, preview)).await;
+        explained.map_err(|error| error.to_string())
+    }
+
+    fn request(&self, described: Described) -> Result<Request<()>, Fault> {
+        let mut request = Request::new(());
+        *request.method_mut() = described.method;
+        *request.uri_mut() = described.target;
+        for HeaderLine(name, value) in described.headers {
+            request.headers_mut().append(name, value);
+        }
+        if !request.headers().contains_key(HOST) {
+            // What curl would send.
+            request.headers_mut().insert(HOST, HeaderValue::from_static("localhost"));
+        }
+        request.extensions_mut().insert(Peer::from(described.peer));
+        let (mut parts, ()) = request.into_parts();
+        admit(&mut parts, &self.identity)?;
+        Ok(Request::from_parts(parts, ()))
+    }
+}
+
+fn refused(fault: &Fault) -> String {
+    format!(
+        "The gateway refuses it before any limit is asked: {}, {}.\n",
+        fault.status, fault.detail
+    )
+}
+
+fn explained(policy: &Policy, preview: &Preview<'_>) -> String {
+    let mut text = String::new();
+    // Writing to a string does not fail, here and below.
+    let _ = write_request(&mut text, policy, preview);
+    let _ = match preview.selection {
+        Selection::Free(free) => writeln!(text, "\nNo limit is asked: {}.", why_free(*free)),
+        Selection::Forbidden(part) => {
+            writeln!(text, "\nNo limit is asked: it is on the deny list, by its {part}.")
+        }
+        Selection::Refused(_) | Selection::Limits(_) => write_limits(&mut text, policy, preview),
+    };
+    let _ = write_answer(&mut text, preview);
+    text
+}
+
+fn write_request(
+    text: &mut String,
+    policy: &Policy,
+    preview: &Preview<'_>,
+) -> Result<(), std::fmt::Error> {
+    let head = preview.head;
+    writeln!(text, "{} {}", head.method(), head.uri())?;
+    let client = head.client().map_or("unknown".to_owned(), |client| client.to_string());
+    let trust = if head.is_peer_trusted() { "a trusted proxy" } else { "not a trusted proxy" };
+    writeln!(text, "  client  {client} (the peer is {trust})")?;
+    writeln!(text, "  path    {} (as limits see it)", tollgate_policy::Request::path(head))?;
+    let route = policy.explain(head).route;
+    match route.is_empty() {
+        true => writeln!(text, "  route   none of the patterns"),
+        false => writeln!(text, "  route   {route}"),
+    }
+}
+
+fn why_free(free: Free<'_>) -> String {
+    match free {
+        Free::Listed(part) => format!("it is on the allow list, by its {part}"),
+        Free::Preflight => "it is a CORS preflight".to_owned(),
+    }
+}
+
+fn write_limits(
+    text: &mut String,
+    policy: &Policy,
+    preview: &Preview<'_>,
+) -> Result<(), std::fmt::Error> {
+    let explanation = policy.explain(preview.head);
+    writeln!(text, "\nLimits:")?;
+    for (spec, reason) in &explanation.limits {
+        let name = spec.name();
+        match reason {
+            Reason::Applies(application) => write_application(text, spec, application, preview)?,
+            Reason::Disabled => writeln!(text, "  {name}: does not apply, it is disabled")?,
+            Reason::OtherMethod => writeln!(
+                text,
+                "  {name}: does not apply, it is for other methods ({})",
+                spec.condition()
+            )?,
+            Reason::OtherPath => writeln!(
+                text,
+                "  {name}: does not apply, it is for other paths ({})",
+                spec.condition()
+            )?,
+            Reason::Skips(part) => {
+                writeln!(text, "  {name}: does not apply, the request has no {part}")?;
+            }
+            Reason::Refuses(part, Lack::Missing) => {
+                writeln!(text, "  {name}: refuses it, since it has no {part}")?;
+            }
+            Reason::Refuses(part, Lack::Several) => {
+                writeln!(text, "  {name}: refuses it, since it has more than one {part}")?;
+            }
+        }
+    }
+    if explanation.limits.is_empty() {
+        writeln!(text, "  none")?;
+    }
+    Ok(())
+}
+
+fn write_application(
+    text: &mut String,
+    spec: &LimitSpec,
+    application: &Application<'_>,
+    preview: &Preview<'_>,
+) -> Result<(), std::fmt::Error> {
+    let why = match application.path {
+        Some(path) => format!("its path is {path}"),
+        None => "it is for every path".to_owned(),
+    };
+    writeln!(text, "  {}: applies, {why}", spec.name())?;
+    let key: Vec<_> =
+        application.key.iter().map(|(part, value)| format!("{part} = {value}")).collect();
+    writeln!(text, "      key   {}", key.join(", "))?;
+    writeln!(text, "      cost  {}", application.cost)?;
+    for limit in application.windows {
+        let overridden = if application.overridden { " (an override)" } else { "" };
+        write!(
+            text,
+            "      {}  {}, {}{overridden}",
+            limit.name(),
+            limit.quota(),
+            limit.algorithm()
+        )?;
+        let answers = preview.decision.into_iter().flat_map(|decision| decision.answers());
+        match answers.into_iter().find(|answer| answer.limit().name() == limit.name()) {
+            None => writeln!(text)?,
+            Some(answer) => {
+                let said = match answer.verdict() {
+                    Verdict::Allow | Verdict::Wait(_) => "passes".to_owned(),
+                    Verdict::Deny(span) => format!("refuses for {span}"),
+                    Verdict::Never => "refuses for ever: the cost is above the capacity".to_owned(),
+                };
+                let (left, most) = (answer.remaining(), limit.capacity());
+                writeln!(text, ": {said}, {left} of {most} left behind it")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write_answer(text: &mut String, preview: &Preview<'_>) -> Result<(), std::fmt::Error> {
+    let response: &Response<_> = preview.response;
+    match (response.status().is_success(), response.headers().is_empty()) {
+        (true, true) => {
+            writeln!(text, "\nIt passes, and nothing is added to the service's answer.")?
+        }
+        (true, false) => {
+            writeln!(text, "\nIt passes, and these headers are added to the service's answer:")?;
+        }
+        (false, _) => {
+            writeln!(text, "\nIt is refused with this answer:")?;
+            writeln!(text, "  HTTP/1.1 {}", response.status())?;
+        }
+    }
+    for (name, value) in response.headers() {
+        writeln!(text, "  {name}: {}", String::from_utf8_lossy(value.as_bytes()))?;
+    }
+    if !response.body().is_empty() {
+        writeln!(text, "\n  {}", String::from_utf8_lossy(response.body()))?;
+    }
+    Ok(())
+}

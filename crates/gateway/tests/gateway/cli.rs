@@ -1,0 +1,280 @@
+//! `tollgate check`, `explain`, and what is said of files that cannot be used.
+
+use crate::client::Client;
+use crate::program::{Program, Scratch, run};
+
+const LIMITS: &str = r#"
+[server]
+listen = "127.0.0.1:0"
+metrics = "off"
+
+[client]
+trusted_proxies = ["10.0.0.0/8"]
+ipv6_prefix = 56
+
+[allow]
+path = ["/healthz"]
+
+[deny]
+client = ["192.0.2.66"]
+
+[[limit]]
+name = "per-client"
+rate = "100 per minute"
+burst = 20
+by = ["client"]
+
+[[limit]]
+name = "login"
+when = { method = "POST", path = "/api/auth/login" }
+rate = "5 per 15 minutes"
+algorithm = "sliding-window"
+by = ["client"]
+count = "failures"
+message = "Too many login attempts. Try again in {retry_after}."
+
+[[limit]]
+name = "plan"
+by = ["header:x-api-key", "route"]
+rate = "1000/hour"
+cost = 5
+overrides = { "abuser" = "0/hour" }
+
+[[limit]]
+name = "tryout"
+rate = "1/hour"
+shadow = true
+"#;
+
+/// What the command says on standard output; it has to succeed.
+fn told(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
+    told
+}
+
+fn explain(arguments: &[&str]) -> String {
+    let file = Scratch::new("limits.toml", LIMITS);
+    told(&[&["explain", file.path()], arguments].concat())
+}
+
+#[track_caller]
+fn assert_says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is missing in:\n{text}");
+    }
+}
+
+/// A row of the table as its cells.
+fn row<'t>(table: &'t str, name: &str) -> Vec<&'t str> {
+    let line = table.lines().find(|line| line.split_whitespace().next() == Some(name)).unwrap();
+    line.trim().split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()
+}
+
+#[test]
+fn check_shows_each_limit_with_its_worst_case() {
+    let file = Scratch::new("limits.toml", LIMITS);
+    let table = told(&["check", file.path()]);
+    assert_eq!(
+        row(&table, "per-client"),
+        ["per-client", "100/m burst 20", "token-bucket", "client", "every request", "20", "120"]
+    );
+    let login = [
+        "login",
+        "5/15m",
+        "sliding-window",
+        "client",
+        "POST /api/auth/login",
+        "5",
+        "9",
+        "counts failures",
+    ];
+    assert_eq!(row(&table, "login"), login);
+    assert_eq!(
+        row(&table, "plan")[3..],
+        ["header:x-api-key + route", "every request", "1000", "2000", "costs 5, 1 override"]
+    );
+    assert_eq!(row(&table, "tryout").last(), Some(&"shadow"));
+    assert!(table.contains("at most at once") && table.contains("at most per period"));
+}
+
+#[test]
+fn check_warns_and_succeeds() {
+    let file = Scratch::new(
+        "limits.toml",
+        "[[limit]]\nname = \"edge\"\nrate = \"10/minute\"\nalgorithm = \"fixed-window\"\n\
+         [server]\nmetrics = \"0.0.0.0:9464\"\n",
+    );
+    let output = run(&["check", file.path()]);
+    assert_eq!(output.status.code(), Some(0));
+    let warned = String::from_utf8(output.stderr).unwrap();
+    assert_says(
+        &warned,
+        &["warning: ", ":3:8", "whoever reaches this address can read the metrics"],
+    );
+}
+
+#[test]
+fn a_bad_file_is_told_whole_with_place_and_advice_by_every_command() {
+    let file = Scratch::new(
+        "bad.toml",
+        "[server]\nlisen = \"127.0.0.1:1\"\nupstream = \"https://shop\"\nmetrics = \"here\"\nlog = \"jsn\"\n\
+         [server.timeouts]\nhead = 5\nbody = \"5 parsecs\"\n[server.sizes]\nheaders = 1000\n\
+         [[limit]]\nname = \"a\"\nrate = \"10\"\n",
+    );
+    let request = ["/"];
+    for command in ["check", "serve", "explain"] {
+        let rest: &[&str] = if command == "explain" { &request } else { &[] };
+        let output = run(&[&[command, file.path()], rest].concat());
+        assert_eq!(output.status.code(), Some(2), "{command}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_says(
+            &told,
+            &[
+                &format!("{}:2:1", file.path()),
+                "did you mean `listen`?",
+                ":3:12",
+                "not spoken to over `http://`",
+                ":4:11",
+                "`here` is not an address",
+                ":5:7",
+                "did you mean `json`?",
+                ":7:8",
+                "`10s`",
+                ":8:8",
+                ":10:11",
+                "from 1 to 100",
+                ":13:8",
+                "`100/minute`",
+            ],
+        );
+        assert_eq!(told.matches("error: ").count(), 8, "{told}");
+    }
+}
+
+#[test]
+fn an_upstream_that_cannot_be_is_refused() {
+    for upstream in [
+        "127.0.0.1:80",
+        "http://",
+        "http://user:secret@h",
+        "http://h/base",
+        "http://h?q",
+        "unix:/run/x",
+        "http://h:99999",
+    ] {
+        let file = Scratch::new("bad.toml", &format!("[server]\nupstream = \"{upstream}\"\n"));
+        assert_eq!(run(&["check", file.path()]).status.code(), Some(2), "{upstream}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_told() {
+    let output = run(&["check", "/nowhere/limits.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_says(&String::from_utf8(output.stderr).unwrap(), &["/nowhere/limits.toml"]);
+}
+
+#[test]
+fn help_names_what_there_is() {
+    let help = told(&["--help"]);
+    assert_says(&help, &["serve", "check", "explain"]);
+    assert_says(&told(&["explain", "--help"]), &["--request", "--header", "--peer"]);
+}
+
+#[test]
+fn explain_says_which_limits_apply_and_why_and_what_each_costs() {
+    let told =
+        explain(&["-X", "POST", "/api/auth/login", "-H", "x-api-key: k1", "--peer", "203.0.113.9"]);
+    assert_says(
+        &told,
+        &[
+            "POST /api/auth/login",
+            "client  203.0.113.9 (the peer is not a trusted proxy)",
+            "per-client: applies, it is for every path",
+            "key   client = 203.0.113.9",
+            "per-client  100/m burst 20, token-bucket: passes, 19 of 20 left behind it",
+            "login: applies, its path is /api/auth/login",
+            "key   header:x-api-key = k1, route = /api/auth/login",
+            "cost  5",
+            "plan  1000/h, token-bucket: passes, 995 of 1000 left behind it",
+            "It passes, and these headers are added",
+            "x-ratelimit-limit: 5",
+        ],
+    );
+    let told = explain(&["/other"]);
+    assert_says(&told, &["login: does not apply, it is for other paths (POST /api/auth/login)"]);
+    let told = explain(&["/api/auth/login"]);
+    assert_says(&told, &["login: does not apply, it is for other methods (POST /api/auth/login)"]);
+}
+
+#[test]
+fn explain_shows_the_exact_refusal() {
+    let told = explain(&["/", "-H", "x-api-key: abuser"]);
+    assert_says(
+        &told,
+        &[
+            "plan  0/h, token-bucket (an override): refuses for ever",
+            "HTTP/1.1 429 Too Many Requests",
+            "content-type: application/problem+json",
+            "\"violated-policies\":[\"plan\"]",
+        ],
+    );
+    assert_says(&explain(&["/", "--peer", "192.0.2.66"]), &["deny list, by its client", "403"]);
+    assert_says(&explain(&["/healthz"]), &["allow list, by its path", "nothing is added"]);
+    assert_says(&explain(&["/a%2fb"]), &["refuses it before any limit", "400", "escaped slash"]);
+}
+
+#[test]
+fn explain_takes_the_same_way_as_traffic() {
+    let told =
+        explain(&["/", "--peer", "10.0.0.1", "-H", "X-Forwarded-For: 6.6.6.6, 2001:db8:0:1ff::9"]);
+    assert_says(
+        &told,
+        &[
+            "client  2001:db8:0:1ff::9 (the peer is a trusted proxy)",
+            "key   client = 2001:db8:0:100::/56",
+        ],
+    );
+    let told = explain(&["/", "--peer", "::ffff:203.0.113.9", "-H", "X-Forwarded-For: 6.6.6.6"]);
+    assert_says(&told, &["client = 203.0.113.9"]);
+
+    // What is explained is what a real request gets, but for the instants.
+    let gateway = Program::serve(LIMITS);
+    let answer =
+        Client::ask(gateway.address, "GET / HTTP/1.1\r\nHost: h\r\nX-Api-Key: abuser\r\n\r\n");
+    let told = explain(&["/", "-H", "x-api-key: abuser"]);
+    for line in answer.head.split("\r\n").skip(1).filter(|line| !line.is_empty()) {
+        let of_the_moment = ["date:", "content-length:", "x-ratelimit-reset:"];
+        if !of_the_moment.iter().any(|name| line.starts_with(name)) {
+            assert_says(&told, &[line]);
+        }
+    }
+    assert_says(&told, &[&answer.text()]);
+}
+
+#[test]
+fn what_is_served_is_announced() {
+    let gateway = Program::serve(LIMITS);
+    assert_says(
+        &gateway.banner,
+        &[
+            &format!("listens on http://{}", gateway.address),
+            "in front of an echo",
+            "counted in this process alone",
+            "per-client",
+            "login",
+            "plan",
+            "tryout",
+            &format!("curl -i http://{}/", gateway.address),
+        ],
+    );
+}
+
+#[test]
+fn without_limits_everything_passes_and_that_is_said() {
+    let gateway = Program::serve("[server]\nlisten = \"127.0.0.1:0\"\nmetrics = \"off\"\n");
+    assert_says(&gateway.banner, &["none: every request passes"]);
+    assert_eq!(Client::ask(gateway.address, "GET / HTTP/1.1\r\nHost: h\r\n\r\n").status, 200);
+}

@@ -1,0 +1,181 @@
+//! What Prometheus reads.
+
+use crate::client::{Answer, Client};
+use crate::program::{Program, until};
+use crate::upstream::Upstream;
+
+const CONFIG: &str = r#"
+[server]
+listen = "127.0.0.1:0"
+metrics = "127.0.0.1:0"
+
+[deny]
+client = ["192.0.2.66"]
+
+[[limit]]
+name = "per-key"
+rate = "2/hour"
+by = ["header:x-api-key"]
+overrides = { "abuser" = "0/hour", "double" = ["5/minute", "2/hour"] }
+
+[[limit]]
+name = "tryout"
+rate = "1/hour"
+by = ["global"]
+shadow = true
+"#;
+
+fn scrape(gateway: &Program) -> Answer {
+    let address = gateway.metrics.expect("metrics are served");
+    Client::ask(address, "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n")
+}
+
+fn ask(gateway: &Program, key: &str) -> u16 {
+    let request = format!("GET / HTTP/1.1\r\nHost: h\r\nX-Api-Key: {key}\r\n\r\n");
+    Client::ask(gateway.address, &request).status
+}
+
+#[track_caller]
+fn assert_counts(text: &str, lines: &[&str]) {
+    for line in lines {
+        assert!(text.lines().any(|counted| counted == *line), "`{line}` is missing in\n{text}");
+    }
+}
+
+#[test]
+fn decisions_are_counted_by_limit_and_verdict_and_shadows_apart() {
+    let gateway = Program::serve(CONFIG);
+    assert_eq!([ask(&gateway, "a"), ask(&gateway, "a"), ask(&gateway, "a")], [200, 200, 429]);
+    assert_eq!(ask(&gateway, "abuser"), 429);
+    assert_eq!(
+        [ask(&gateway, "double"), ask(&gateway, "double"), ask(&gateway, "double")],
+        [200, 200, 429]
+    );
+    let answer = scrape(&gateway);
+    assert!(answer.header("content-type").unwrap().starts_with("application/openmetrics-text"));
+    let text = answer.text();
+    assert!(text.ends_with("# EOF\n"));
+    assert_counts(
+        &text,
+        &[
+            // Of `double` both windows are asked each time.
+            "tollgate_decisions_total{limit=\"per-key\",effect=\"enforce\",verdict=\"allow\"} 7",
+            "tollgate_decisions_total{limit=\"per-key\",effect=\"enforce\",verdict=\"deny\"} 2",
+            "tollgate_decisions_total{limit=\"per-key\",effect=\"enforce\",verdict=\"never\"} 1",
+            "tollgate_decisions_total{limit=\"tryout\",effect=\"shadow\",verdict=\"allow\"} 1",
+            "tollgate_decisions_total{limit=\"tryout\",effect=\"shadow\",verdict=\"deny\"} 6",
+            "tollgate_requests_total{outcome=\"passed\"} 4",
+            "tollgate_requests_total{outcome=\"limited\"} 3",
+            "tollgate_answers_total{class=\"2xx\"} 4",
+            "tollgate_answers_total{class=\"4xx\"} 3",
+            "tollgate_answer_seconds_count 7",
+            "tollgate_store_forgotten_in_debt_total 0",
+        ],
+    );
+}
+
+#[test]
+fn who_asks_makes_no_series() {
+    let gateway = Program::serve(CONFIG);
+    ask(&gateway, "first");
+    let series = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
+    let before = series(&scrape(&gateway).text());
+    let mut client = Client::connect(gateway.address);
+    for nth in 0..3_000 {
+        let request = format!("GET /{nth} HTTP/1.1\r\nHost: h{nth}\r\nX-Api-Key: {nth}\r\n\r\n");
+        client.send(request.as_bytes());
+        client.answer().unwrap();
+    }
+    let text = scrape(&gateway).text();
+    assert_eq!(series(&text), before);
+    assert!(text.len() < 256 * 1024);
+    assert_counts(&text, &["tollgate_store_keys 3002"]);
+}
+
+#[test]
+fn evictions_are_counted_as_quota_granted() {
+    let config = CONFIG.replace("[deny]", "[server.sizes]\nkeys = 1000\n[deny]");
+    let gateway = Program::serve(&config);
+    let mut client = Client::connect(gateway.address);
+    for nth in 0..1_500 {
+        let request = format!("GET / HTTP/1.1\r\nHost: h\r\nX-Api-Key: {nth}\r\n\r\n");
+        client.send(request.as_bytes());
+        client.answer().unwrap();
+    }
+    let text = scrape(&gateway).text();
+    let count = |name: &str| -> u64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().parse().unwrap()
+    };
+    assert!(count("tollgate_store_keys ") <= 1_000);
+    assert!(count("tollgate_store_forgotten_in_debt_total ") >= 500);
+    assert!(count("tollgate_store_debt_forgiven_total ") >= 500);
+}
+
+#[test]
+fn the_upstream_s_answers_and_failures_are_told_apart() {
+    let upstream = Upstream::answering("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
+    let gateway = Program::serve(&upstream.config().replace("\"off\"", "\"127.0.0.1:0\""));
+    assert_eq!(ask(&gateway, "a"), 503);
+    assert_counts(
+        &scrape(&gateway).text(),
+        &["tollgate_upstream_answers_total{class=\"5xx\"} 1", "tollgate_upstream_failures_total 0"],
+    );
+    let nowhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gateway = Program::serve(&format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"\nupstream = \"http://{nowhere}\"\n"
+    ));
+    assert_eq!(ask(&gateway, "a"), 502);
+    assert_counts(
+        &scrape(&gateway).text(),
+        &[
+            "tollgate_upstream_answers_total{class=\"5xx\"} 0",
+            "tollgate_upstream_failures_total 1",
+            "tollgate_answers_total{class=\"5xx\"} 1",
+        ],
+    );
+}
+
+#[test]
+fn metrics_are_on_a_listener_of_their_own() {
+    let gateway = Program::serve(CONFIG);
+    let request = "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
+    assert_eq!(Client::ask(gateway.address, request).json()["path"], "/metrics");
+    let address = gateway.metrics.unwrap();
+    assert!(address.ip().is_loopback());
+    for other in ["GET / HTTP/1.1\r\nHost: h\r\n\r\n", "POST /metrics HTTP/1.1\r\nHost: h\r\n\r\n"]
+    {
+        assert_eq!(Client::ask(address, other).status, 404);
+    }
+    // Who reads metrics is no traffic.
+    assert_counts(&scrape(&gateway).text(), &["tollgate_answers_total{class=\"2xx\"} 1"]);
+}
+
+#[test]
+fn t20_what_repeats_is_told_once_and_then_summed_up() {
+    let nowhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut gateway = Program::serve(&format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\nmetrics = \"off\"\nlog = \"json\"\nupstream = \"http://{nowhere}\"\n"
+    ));
+    let mut client = Client::connect(gateway.address);
+    for _ in 0..300 {
+        client.send(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+        assert_eq!(client.answer().unwrap().status, 502);
+    }
+    drop(client);
+    gateway.signal("TERM");
+    gateway.ended();
+    let log =
+        until("the log is whole", || Some(gateway.stderr()).filter(|l| l.contains("\"stopped\"")));
+    // Warnings about the file come before the log begins.
+    let lines = log.lines().skip_while(|line| !line.starts_with('{'));
+    let lines: Vec<serde_json::Value> =
+        lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<_> = lines
+        .iter()
+        .filter(|line| line["message"].as_str().unwrap().contains("the upstream gave no answer"))
+        .collect();
+    let again: u64 = told.iter().filter_map(|line| line["times"].as_u64()).sum();
+    assert_eq!(again + 1, 300);
+    assert!(told.len() <= 4, "{log}");
+}
