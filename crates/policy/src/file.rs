@@ -102,7 +102,7 @@ fn read_list(
         };
         let expected = "a string or a list of strings";
         for value in values.texts(expected).unwrap_or_default() {
-            spots.listed(which, &value);
+            spots.listed(which, &key, &value);
             policy = match which {
                 Which::Allow => policy.allow(part.clone(), value.as_str()),
                 Which::Deny => policy.deny(part.clone(), value.as_str()),

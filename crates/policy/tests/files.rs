@@ -125,7 +125,18 @@ const WRONG: &[(&str, usize, &str)] = &[
     ("rate = \"10/month\"", 3, "a number of days"),
     ("rate = [\"10/s\", \"100\"]", 3, "a period after the amount"),
     ("rate = []", 3, "at least one rate"),
-    ("rate = [\"10/s\", \"20/s\"]", 3, "the same period"),
+    ("rate = [\"10/s\", \"20/s\"]", 3, "two rates have one period"),
+    (
+        "rate = \"1/s\"\noverrides = { \"::1\" = [\"1/s\", \"2/s\"] }",
+        4,
+        "two rates have one period",
+    ),
+    ("rate = \"1/s\"\nby = \"path\"\noverrides = { login = \"1/s\" }", 5, "a path such as"),
+    (
+        "rate = \"1/s\"\nby = \"path\"\noverrides = { \"/a\" = \"1/s\", \"//a\" = \"1/s\" }",
+        5,
+        "the same value",
+    ),
     ("rate = \"10/s burst 20\"\nburst = 20", 4, "given twice"),
     ("rate = [\"10/s\", \"100/m\"]\nburst = 20", 4, "within each rate"),
     ("rate = \"0/s\"\nburst = 20", 4, "a rate of nothing"),
@@ -287,6 +298,7 @@ fn variables_stand_in_any_value_and_never_show_in_a_message() {
         "name = \"a\"\nrate = \"1/s\"\n[allow]\nclient = \"${X}\"",
         "name = \"a\"\nrate = \"1/s\"\n[allow]\npath = \"${X}\"",
         "name = \"a\"\nrate = \"1/s\"\n[allow]\n\"${X}\" = \"b\"",
+        "name = \"a\"\nrate = \"1/s\"\n[allow]\n\"header:${X}\" = \"\"",
         "name = \"a\"\nrate = \"1/s\"\n[path]\nroutes = \"${X}\"",
         "name = \"a\"\nrate = \"1/s\"\n[path]\ncase = \"${X}\"",
     ];
@@ -327,6 +339,20 @@ fn a_file_too_long_or_not_text_is_refused_before_it_is_read() {
     let error = Source::read(&path).unwrap_err();
     std::fs::remove_file(&path).unwrap();
     assert!(error.to_string().ends_with(":2: expected UTF-8 text"), "{error}");
+}
+
+#[test]
+fn a_limit_that_lacks_a_name_is_told_that_and_nothing_else() {
+    let (_, problems) =
+        read("[[limit]]\nrate = \"1/s\"\nby = \"user\"\noverrides = { x = \"5/s\" }\n");
+    assert_eq!(problems.iter().count(), 1, "{problems}");
+}
+
+#[test]
+fn of_very_many_problems_the_first_are_shown_and_the_rest_counted() {
+    let text: String = (0..20_000).map(|nth| format!("wrong-key-{nth} = 1\n")).collect();
+    let (_, problems) = read(&text);
+    assert!(problems.to_string().ends_with("\nand 19901 more\n"));
 }
 
 #[test]

@@ -98,7 +98,8 @@ impl Problem {
 
 /// All that was found wrong with one file, in the order of its lines.
 ///
-/// Shown as a compiler does: the place, the line, a caret, what was expected.
+/// Shown as a compiler does: the place, the line, a caret, what was expected. Of more than 100, the
+/// rest is counted.
 #[derive(Clone, Debug)]
 pub struct Problems {
     source: Source,
@@ -106,6 +107,9 @@ pub struct Problems {
 }
 
 impl Problems {
+    /// How many are shown; the others are counted.
+    const SHOWN: usize = 100;
+
     pub(super) fn new(source: Source, mut found: Vec<Problem>) -> Problems {
         found.sort_by_key(|problem| problem.span.start);
         Problems { source, found }
@@ -137,13 +141,16 @@ impl Problems {
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (nth, problem) in self.found.iter().enumerate() {
+        for (nth, problem) in self.found.iter().take(Problems::SHOWN).enumerate() {
             if nth > 0 {
                 f.write_str("\n")?;
             }
             render::write(f, &self.source, problem)?;
         }
-        Ok(())
+        match self.found.len().saturating_sub(Problems::SHOWN) {
+            0 => Ok(()),
+            more => writeln!(f, "\nand {more} more"),
+        }
     }
 }
 

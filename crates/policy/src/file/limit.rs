@@ -88,7 +88,12 @@ fn windows(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<LimitSpec>
     let burst = section.take("burst").map(Burst::read);
     let algorithm = algorithm(section);
     let resolution = section.choice("tick", &TICKS);
-    let overrides = section.section("overrides");
+    let overrides = section.section("overrides").map(|mut overrides| overrides.rest());
+    let overrides: Vec<_> = overrides
+        .into_iter()
+        .flatten()
+        .map(|(value, rates)| (value, rates.texts(rates::EXPECTED)))
+        .collect();
 
     let (name, rates, algorithm) = (name?, rates?, algorithm?);
     own.texts("name", std::slice::from_ref(&name));
@@ -99,18 +104,11 @@ fn windows(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<LimitSpec>
         Some(None) => None,
         burst => rates::windows(reading, &form, &rates, burst.flatten().as_ref()),
     };
-    let mut spec = windows.map(|windows| LimitSpec::windows(name.as_str().into(), windows));
-    if let Some(mut overrides) = overrides {
-        for (value, rates) in overrides.rest() {
-            let windows = rates
-                .texts(rates::EXPECTED)
-                .and_then(|rates| rates::windows(reading, &form, &rates, None));
-            spec = spec
-                .zip(windows)
-                .map(|(spec, windows)| spec.override_for(value.into_string(), windows));
-        }
-    }
-    spec
+    let spec = windows.map(|windows| LimitSpec::windows(name.as_str().into(), windows));
+    overrides.into_iter().fold(spec, |spec, (value, rates)| {
+        let windows = rates::windows(reading, &form, &rates?, None);
+        Some(spec?.override_for(value.into_string(), windows?))
+    })
 }
 
 fn algorithm(section: &mut Section<'_>) -> Option<Algorithm> {

@@ -44,10 +44,13 @@ impl Spots {
         self.routes.push(Spot::of(route));
     }
 
-    pub(super) fn listed(&mut self, which: Which, value: &Text) {
+    /// A value of a list, under a key that may come from a variable as well.
+    pub(super) fn listed(&mut self, which: Which, key: &Text, value: &Text) {
+        let variable = value.variable().or(key.variable()).map(str::to_owned);
+        let spot = Spot { span: value.span(), variable };
         match which {
-            Which::Allow => self.allow.push(Spot::of(value)),
-            Which::Deny => self.deny.push(Spot::of(value)),
+            Which::Allow => self.allow.push(spot),
+            Which::Deny => self.deny.push(spot),
         }
     }
 

@@ -1,8 +1,8 @@
 //! Putting a policy together, and what is refused.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use tollgate_core::Key;
+use tollgate_core::{Key, Limit};
 
 use super::{Compiled, Overrides, Policy, Preflights};
 use crate::cost::Cost;
@@ -94,7 +94,7 @@ impl PolicyBuilder {
         let (mut methods, mut limits, mut everywhere) = (Methods::new(), Vec::new(), Vec::new());
         for (spec, (nth, at)) in self.limits.into_iter().zip((0..).zip(0u32..)) {
             check(&spec, nth, &mut findings);
-            let overrides = Overrides::of(&spec).unwrap_or_else(|complaints| {
+            let overrides = Overrides::of(&spec, self.case).unwrap_or_else(|complaints| {
                 let place = Place::Limit(nth, "overrides");
                 findings.extend(complaints.into_iter().map(|complaint| complaint.at(place)));
                 Overrides::default()
@@ -158,20 +158,28 @@ fn routes(written: &[String], findings: &mut Vec<Finding>) -> Vec<(PathPattern, 
 fn same_names(limits: &[LimitSpec], findings: &mut Vec<Finding>) {
     let mut seen = HashSet::new();
     for (nth, spec) in limits.iter().enumerate() {
-        let mut own = HashSet::from([spec.name()]);
-        own.extend(spec.windows.iter().map(|window| window.name()));
-        let windows: HashSet<_> = spec.windows.iter().map(|window| window.name()).collect();
+        let windows = spec.every_limit().map(Limit::name);
+        let own: BTreeSet<&str> = windows.chain([spec.name()]).collect();
         if let Some(name) = own.iter().find(|name| seen.contains(**name)) {
             let message = format!("two limits are called `{name}`");
             let complaint = Complaint::new(message, "a name of its own for each limit");
             findings.push(complaint.at(Place::Limit(nth, "name")));
-        } else if windows.len() < spec.windows.len() {
-            let message = format!("two windows of `{}` have the same period", spec.name());
-            let complaint = Complaint::new(message, "one rate for each period");
-            findings.push(complaint.at(Place::Limit(nth, "rate")));
         }
         seen.extend(own);
+        let same_period = || Complaint::new("two rates have one period", "one rate for each");
+        if has_twins(&spec.windows) {
+            findings.push(same_period().at(Place::Limit(nth, "rate")));
+        }
+        if spec.overrides.iter().any(|other| has_twins(&other.windows)) {
+            findings.push(same_period().at(Place::Limit(nth, "overrides")));
+        }
     }
+}
+
+/// Whether two windows of a limit have one name.
+fn has_twins(windows: &[Limit]) -> bool {
+    let names: HashSet<_> = windows.iter().map(Limit::name).collect();
+    names.len() < windows.len()
 }
 
 /// What is wrong with one limit by itself.

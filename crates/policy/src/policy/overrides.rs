@@ -8,6 +8,7 @@ use crate::finding::Complaint;
 use crate::key::{KeyPart, PartValue, Secret};
 use crate::limit_spec::LimitSpec;
 use crate::network::{Network, NetworkError, Networks};
+use crate::path::{Case, RequestPath};
 
 /// Other quotas for some values of a key's first part.
 #[derive(Clone, Debug, Default)]
@@ -22,10 +23,12 @@ impl Overrides {
     /// # Errors
     /// When the key has no first part that could have another value, a value cannot be one of it,
     /// or stands there twice.
-    pub(super) fn of(spec: &LimitSpec) -> Result<Overrides, Vec<Complaint>> {
+    pub(super) fn of(spec: &LimitSpec, case: Case) -> Result<Overrides, Vec<Complaint>> {
         let mut overrides = Overrides::default();
         let complaints: Vec<_> = (spec.overrides.iter().enumerate())
-            .filter_map(|(nth, other)| overrides.insert(spec.by.first(), &other.value, nth).err())
+            .filter_map(|(nth, other)| {
+                overrides.insert(spec.by.first(), case, &other.value, nth).err()
+            })
             .collect();
         if complaints.is_empty() { Ok(overrides) } else { Err(complaints) }
     }
@@ -39,7 +42,13 @@ impl Overrides {
         }
     }
 
-    fn insert(&mut self, part: Option<&KeyPart>, value: &str, nth: usize) -> Result<(), Complaint> {
+    fn insert(
+        &mut self,
+        part: Option<&KeyPart>,
+        case: Case,
+        value: &str,
+        nth: usize,
+    ) -> Result<(), Complaint> {
         let before = match part {
             None | Some(KeyPart::Global) => {
                 return Err(Complaint::new(
@@ -53,6 +62,13 @@ impl Overrides {
                     Complaint::new(message, NetworkError::EXPECTED)
                 })?;
                 self.by_network.insert(network, nth)
+            }
+            Some(KeyPart::Path) => {
+                let path = RequestPath::parse(value.as_bytes()).map_err(|error| {
+                    let message = format!("an override for a path is none: {error}");
+                    Complaint::new(message, "a path such as `/export`")
+                })?;
+                self.insert_value(&path.matched(case), nth)
             }
             Some(KeyPart::Host) => self.insert_value(&value.to_ascii_lowercase(), nth),
             Some(KeyPart::Method) => self.insert_value(&value.to_ascii_uppercase(), nth),
