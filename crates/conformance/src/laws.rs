@@ -195,6 +195,9 @@ impl<'t, O: Oracle> Life<'t, O> {
         let key = Key::Int(random.bits());
         let phase = limit.moment(Tick::EPOCH, &key).phase;
         let terms = Terms::of(&limit, phase);
+        let instant = Tick::from_micros(random.of_any_size(53));
+        let floor = instant.as_micros() / limit.resolution().micros();
+        assert_eq!(limit.moment(instant, &key), Moment { now: floor, phase }, "ticks are floored");
         let period = limit.quota().period().as_micros();
         assert!(phase == 0 || form == Form::FixedSpread, "only a spread window has a phase");
         assert!(u128::from(phase) < terms.period, "a phase lies below the period");
