@@ -44,6 +44,7 @@ impl Control {
     const LOCKED: u64 = 1;
     const VERSION: u64 = 1 << 28;
 
+    #[inline]
     pub(crate) fn link(self) -> Option<Link> {
         match self.0 >> 1 & Link::LAST {
             0 => None,
@@ -51,6 +52,7 @@ impl Control {
         }
     }
 
+    #[inline]
     fn next(self, link: Option<Link>) -> Control {
         let version = self.0 & !(Control::VERSION - 1);
         let link = link.map_or(0, |link| link.0);
@@ -87,6 +89,7 @@ impl Bucket {
         Some(Lock { bucket: self, seen, link: seen.link(), changed: false })
     }
 
+    #[inline]
     pub(crate) fn cells(&self) -> &[Cell; 5] {
         &self.cells
     }

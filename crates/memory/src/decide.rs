@@ -1,5 +1,7 @@
 //! One charge, one decision: read, ask the rule, and swap the answer in if nothing has changed.
 
+use std::slice;
+
 use tollgate_core::algorithm::{Rule, Ruling, SlidingLog, State, Step, WordRule};
 use tollgate_core::charge::Outcome;
 use tollgate_core::{
@@ -10,11 +12,12 @@ use crate::fingerprint::Fingerprint;
 use crate::logs::Kept;
 use crate::memory::Memory;
 use crate::table::View;
-use crate::tally::Place;
 
 impl Memory {
-    /// Decides a charge whose rule keeps two words.
-    pub(crate) fn decide_words<'l>(
+    /// Decides one charge. The path that most decisions take: a refusal or a peek ends without a
+    /// write, a charge to a known key with one compare-and-swap.
+    #[inline(always)]
+    pub(crate) fn decide_alone<'l>(
         &self,
         now: Tick,
         mode: Mode,
@@ -22,12 +25,11 @@ impl Memory {
     ) -> Decision<'l> {
         let Charge { limit, key, effect, patience, .. } = *charge;
         let Rule::Words(rule) = limit.rule() else {
-            return self.decide_several(now, mode, std::slice::from_ref(charge));
+            return self.decide_several(now, mode, slice::from_ref(charge));
         };
         let fingerprint = self.fingerprint(limit, &key);
         let blocked = self.blocks.left(fingerprint, now);
         let at = limit.moment(now, &key);
-        let mut place = None;
         loop {
             let view = self.table.view(fingerprint);
             let state = view.state();
@@ -37,57 +39,60 @@ impl Memory {
                 }
                 _ => charge.cost,
             };
-            let step = refuse_if(blocked, rule.ask(state, at, cost, patience), state, cost);
+            let step = rule.ask(state, at, cost, patience);
+            let step = if blocked.is_some() { refuse_if(blocked, step, state, cost) } else { step };
             // Alone, a shadow charge is charged like any other: if it passes.
             let outcome = Outcome::of(Mode::Charge, step.ruling.passes(), cost, state, &step);
             let writes = mode != Mode::Peek && outcome != Outcome::Kept;
-            if writes && !self.commit(&view, fingerprint, step.next, limit, rule, &mut place, now) {
-                continue;
+            if writes {
+                let shape = self.shapes.number(limit, rule, view.shape());
+                if !self.commit(&view, fingerprint, step.next, shape, now) {
+                    continue;
+                }
             }
-            let (left, charged) = match outcome {
-                Outcome::Charged => (step.next, if writes { cost } else { 0 }),
-                Outcome::ReAnchored => (step.next, 0),
-                Outcome::Kept => (state, 0),
+            let left = if outcome == Outcome::Kept { state } else { step.next };
+            let charged = if writes && outcome == Outcome::Charged { cost } else { 0 };
+            let verdict = match step.ruling {
+                Ruling::Allow => Verdict::Allow,
+                ruling => told(limit.verdict(ruling, now), blocked),
             };
-            let verdict = told(limit.verdict(step.ruling, now), blocked);
             let answer = Answer::new(limit, effect, verdict, charged, left, (now, at));
             return Decision::new(Few::one(answer), cost);
         }
     }
 
     /// Writes a state decided on a view, if that still stands; else the caller looks again.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "what one write needs, and no two belong together"
-    )]
-    fn commit<'t>(
-        &'t self,
-        view: &View<'t>,
+    #[inline(always)]
+    fn commit(
+        &self,
+        view: &View<'_>,
         key: Fingerprint,
         next: State,
-        limit: &Limit,
-        rule: &WordRule,
-        place: &mut Option<Place<'t>>,
+        shape: u64,
         now: Tick,
     ) -> bool {
-        let shape = self.shapes.number(limit, rule, view.shape());
-        if view.entry.is_none() && place.is_none() {
-            // Taken before the lock, since making room may need the lock of any bucket.
-            *place = Some(self.tally.place().unwrap_or_else(|| self.make_room(now)));
-        }
+        let Some(entry) = view.entry else { return self.commit_new(view, key, next, shape, now) };
         let Some(mut lock) = view.lock() else { return false };
-        match (view.entry, place.take()) {
-            (Some(entry), unused) => {
-                lock.write(entry.cell, key.tag, next, shape);
-                *place = unused;
-            }
-            (None, Some(free)) => {
-                self.add(&mut lock, key, next, shape, free, now);
-                drop(lock);
-                self.tend(now);
-            }
-            (None, None) => return false,
-        }
+        lock.write(entry.cell, key.0, next, shape);
+        true
+    }
+
+    /// The first charge of a key.
+    #[cold]
+    fn commit_new(
+        &self,
+        view: &View<'_>,
+        key: Fingerprint,
+        next: State,
+        shape: u64,
+        now: Tick,
+    ) -> bool {
+        // Taken before the lock, since making room may need the lock of any bucket.
+        let place = self.tally.place().unwrap_or_else(|| self.make_room(key, now));
+        let Some(mut lock) = view.lock() else { return false };
+        self.add(&mut lock, key, next, shape, place, now);
+        drop(lock);
+        self.tend(now);
         true
     }
 
@@ -102,14 +107,16 @@ impl Memory {
     ) {
         let (limit, key) = (receipt.limit(), receipt.key());
         let (fingerprint, at) = (self.fingerprint(limit, &key), limit.moment(now, &key));
-        let mut place = None;
         loop {
             let view = self.table.view(fingerprint);
             let state = view.state();
             let rule = self.shapes.get(view.shape()).map_or(rule, |shape| &shape.rule);
             let next = rule.give(state, at, &receipt.charged(), actual);
-            if next == state || self.commit(&view, fingerprint, next, limit, rule, &mut place, now)
-            {
+            let shape = match view.shape() {
+                0 => self.shapes.number(limit, rule, 0),
+                standing => standing,
+            };
+            if next == state || self.commit(&view, fingerprint, next, shape, now) {
                 return;
             }
         }
@@ -141,7 +148,7 @@ impl Memory {
                 return;
             }
             if let Some(mut lock) = view.lock() {
-                let removed = self.table.remove(&mut lock, |tag, _, _| tag == key.tag);
+                let removed = self.table.remove(&mut lock, |tag, _, _| tag == key.0);
                 return self.tally.removed(removed);
             }
         }

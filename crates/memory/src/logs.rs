@@ -201,6 +201,6 @@ impl<'t> Locked<'t> {
 }
 
 fn shard_of(key: Fingerprint) -> usize {
-    // Bits of the tag: those of the place are taken together with it for nothing else.
-    usize::from(key.tag.to_le_bytes()[7])
+    let [.., highest] = key.0.to_le_bytes();
+    usize::from(highest)
 }

@@ -25,8 +25,8 @@ use crate::tally::{Stats, Tally};
 /// are compared, the one that would recover soonest; what it owed is counted in [`Stats`], since it
 /// is quota granted.
 ///
-/// A key's text is not kept: 73 bits of keyed hash stand for it (two of ten million live keys share
-/// a budget with odds of 1 in 190 million). At most 1,022 different rules (quota, algorithm, tick)
+/// A key's text is not kept: 64 bits of keyed hash stand for it (that any two of ten million live
+/// keys share a budget has odds of 1 in 370,000). At most 1,022 different rules (quota, algorithm, tick)
 /// are told apart; entries of further ones are enforced like any other, but only forgotten at the
 /// bound.
 pub struct Memory {
@@ -92,14 +92,11 @@ impl Memory {
 
     /// Decides as of `now` instead of by the store's clock, for replays and tests.
     pub fn decide_at<'l>(&self, now: Tick, mode: Mode, charges: &[Charge<'l, '_>]) -> Decision<'l> {
-        let decision = match charges {
-            [charge] if matches!(charge.limit.rule(), Rule::Words(_)) => {
-                self.decide_words(now, mode, charge)
-            }
-            _ => self.decide_several(now, mode, charges),
-        };
         self.trickle(now);
-        decision
+        match charges {
+            [charge] => self.decide_alone(now, mode, charge),
+            _ => self.decide_several(now, mode, charges),
+        }
     }
 
     /// What a charge of 1 would be told now, blocks included; nothing is written.
@@ -136,7 +133,7 @@ impl Memory {
         self.tally.stats(self.table.bytes().saturating_add(self.logs.bytes()))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn fingerprint(&self, limit: &Limit, key: &Key<'_>) -> Fingerprint {
         self.seeds.fingerprint(limit.id(), key)
     }
@@ -162,7 +159,9 @@ impl LocalStore for Memory {
 
     #[inline]
     fn decide_one<'l>(&self, mode: Mode, charge: &Charge<'l, '_>) -> Decision<'l> {
-        self.decide_at(self.time.now(), mode, std::slice::from_ref(charge))
+        let now = self.time.now();
+        self.trickle(now);
+        self.decide_alone(now, mode, charge)
     }
 
     fn give_now(&self, receipt: Receipt<'_>, actual: u64) {

@@ -38,7 +38,7 @@ struct Slot<'t> {
 
 impl Slot<'_> {
     const EMPTY: Slot<'static> = Slot {
-        key: Fingerprint { place: 0, tag: 0 },
+        key: Fingerprint(0),
         at: Moment { now: 0, phase: 0 },
         cell: 0,
         view: None,
@@ -90,10 +90,11 @@ impl Memory {
         let logged = |(charge, slot): (&Charge<'_, '_>, &Slot<'_>)| {
             matches!(charge.limit.rule(), Rule::Log(_)).then_some(slot.key)
         };
-        let mut logs = match charges.iter().any(|c| matches!(c.limit.rule(), Rule::Log(_))) {
-            true => self.logs.lock(charges.iter().zip(&*slots).filter_map(logged)),
-            false => Locked::default(),
-        };
+        let mut logs = Locked::default();
+        if charges.iter().any(|charge| matches!(charge.limit.rule(), Rule::Log(_))) {
+            self.trickle_logs(now);
+            logs = self.logs.lock(charges.iter().zip(&*slots).filter_map(logged));
+        }
         let mut places = Vec::new();
         for attempt in 0.. {
             let mut locks = (attempt >= OPTIMISTIC).then(|| self.lock_homes(charges, slots));
@@ -105,12 +106,12 @@ impl Memory {
                 }
                 continue;
             }
-            let missing = missing(charges, slots, &logs).saturating_sub(places.len());
-            if missing > 0 {
+            let missing = missing(charges, slots, &logs);
+            if missing.iter().count() > places.len() {
                 // Making room may need the lock of any bucket, so none is held.
                 drop(locks);
-                let free = || self.tally.place().unwrap_or_else(|| self.make_room(now));
-                places.extend((0..missing).map(|_| free()));
+                let free = |key| self.tally.place().unwrap_or_else(|| self.make_room(key, now));
+                places.extend(missing.into_iter().skip(places.len()).map(free));
                 continue;
             }
             if locks.is_none() {
@@ -195,7 +196,7 @@ impl Memory {
             };
             let shape = self.shapes.number(charge.limit, rule, view.shape());
             match view.entry {
-                Some(entry) => lock.write(entry.cell, slot.key.tag, slot.step.next, shape),
+                Some(entry) => lock.write(entry.cell, slot.key.0, slot.step.next, shape),
                 None => {
                     if let Some(place) = places.pop() {
                         self.add(lock, slot.key, slot.step.next, shape, place, now);
@@ -235,10 +236,10 @@ impl Memory {
         place: Place<'_>,
         now: Tick,
     ) {
-        if !self.table.insert(lock, key.tag, state, shape) {
+        if !self.table.insert(lock, key.0, state, shape) {
             self.evict_within(lock, now);
             // The place that was freed is in this chain.
-            self.table.insert(lock, key.tag, state, shape);
+            self.table.insert(lock, key.0, state, shape);
         }
         place.fill();
     }
@@ -318,13 +319,13 @@ fn standing<'s, 't, 'l, 'k>(
         .filter(|(slot, _)| slot.outcome != Outcome::Kept)
 }
 
-/// How many entries have to be added.
-fn missing(charges: &[Charge<'_, '_>], slots: &[Slot<'_>], logs: &Locked<'_>) -> usize {
+/// The keys whose entries have to be added.
+fn missing(charges: &[Charge<'_, '_>], slots: &[Slot<'_>], logs: &Locked<'_>) -> Few<Fingerprint> {
     let missing = writes(charges, slots).filter(|(slot, charge)| match charge.limit.rule() {
         Rule::Words(_) => slot.view.is_none_or(|view| view.entry.is_none()),
         Rule::Log(_) => logs.get(slot.key).is_none(),
     });
-    missing.count()
+    missing.map(|(slot, _)| slot.key).collect()
 }
 
 fn views<'t>(slots: &[Slot<'t>]) -> impl Iterator<Item = View<'t>> {

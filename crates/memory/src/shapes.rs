@@ -14,6 +14,14 @@ use crate::sync::{Mutex, whole};
 pub(crate) struct Shape {
     pub(crate) rule: WordRule,
     resolution: Resolution,
+    /// Amount, burst and capacity. Between limits of one identity they tell the rules apart (but for
+    /// queues that differ by less than one charge), with less to compare.
+    figures: [u64; 3],
+}
+
+fn figures(limit: &Limit) -> [u64; 3] {
+    let quota = limit.quota();
+    [quota.amount(), quota.burst().unwrap_or(0), limit.capacity()]
 }
 
 impl Shape {
@@ -65,8 +73,8 @@ impl Shapes {
     #[inline]
     pub(crate) fn number(&self, limit: &Limit, rule: &WordRule, written: u64) -> u64 {
         match self.get(written) {
-            Some(shape) if shape.rule == *rule => written,
-            _ => self.find(Shape { rule: *rule, resolution: limit.resolution() }),
+            Some(shape) if shape.figures == figures(limit) => written,
+            _ => self.find(limit, rule),
         }
     }
 
@@ -77,7 +85,9 @@ impl Shapes {
     }
 
     #[cold]
-    fn find(&self, shape: Shape) -> u64 {
+    fn find(&self, limit: &Limit, rule: &WordRule) -> u64 {
+        let (resolution, figures) = (limit.resolution(), figures(limit));
+        let shape = Shape { rule: *rule, resolution, figures };
         let mut numbers = whole(self.numbers.lock());
         if let Some(number) = numbers.get(&shape) {
             return *number;

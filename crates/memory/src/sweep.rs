@@ -4,6 +4,8 @@ use tollgate_core::Tick;
 use tollgate_core::algorithm::State;
 
 use crate::bucket::Lock;
+use crate::fingerprint::Fingerprint;
+use crate::logs::Logs;
 use crate::memory::Memory;
 use crate::sync::Ordering;
 use crate::table::{Entry, View};
@@ -11,6 +13,8 @@ use crate::tally::Place;
 
 /// Buckets per due step: 64 KiB to look through.
 pub(crate) const STEP: u64 = 512;
+/// Shards of logs per due step, if they are due as well.
+const SHARDS: u64 = 16;
 /// Buckets that are compared when an entry has to give way: some 30 entries.
 const CANDIDATES: u64 = 8;
 /// Candidate sets looked through before an entry is admitted beyond the cap. Only a table nearly
@@ -36,7 +40,12 @@ impl Memory {
                 self.sweep(from.wrapping_add(offset).checked_rem(count).unwrap_or(0), now);
             }
         }
-        if self.logs_pace.is_due(now) && self.logs_pace.claim(now, crate::logs::Logs::SHARDS) {
+        (0..SHARDS).for_each(|_| self.trickle_logs(now));
+    }
+
+    /// The same for a shard of logs.
+    pub(crate) fn trickle_logs(&self, now: Tick) {
+        if self.logs_pace.is_due(now) && self.logs_pace.claim(now, Logs::SHARDS) {
             self.logs.sweep(&self.tally, now);
         }
     }
@@ -55,29 +64,35 @@ impl Memory {
         }
     }
 
-    /// A place for a new entry when all are taken. Holds no lock of the table.
+    /// A place for the entry of a new key when all are taken. Holds no lock of the table.
+    ///
+    /// What gives way is looked for in the key's own bucket first and in those around it, so that
+    /// every part of the table loses as many entries as it gains: chains stay short, and each keeps
+    /// its share of cheap entries to lose.
     #[cold]
-    pub(crate) fn make_room(&self, now: Tick) -> Place<'_> {
+    pub(crate) fn make_room(&self, key: Fingerprint, now: Tick) -> Place<'_> {
+        let mut from = self.table.home(key);
         for _ in 0..TRIES {
-            if !self.evict(now) {
+            if !self.evict(from, now) {
                 self.logs.evict(&self.tally, now);
             }
             if let Some(place) = self.tally.place() {
                 return place;
             }
+            from = from.wrapping_add(CANDIDATES);
         }
         self.tally.place_beyond()
     }
 
-    /// Forgets the recovered entries of the next few buckets, else the one entry among them with the
-    /// smallest reset_after; whether any was forgotten.
-    fn evict(&self, now: Tick) -> bool {
+    /// Forgets the recovered entries of a few buckets, else the one entry among them with the
+    /// smallest reset_after, the first bucket's of equals; whether any was forgotten.
+    fn evict(&self, from: u64, now: Tick) -> bool {
         let count = self.table.count();
-        let from = self.hand.fetch_add(CANDIDATES, Ordering::Relaxed);
         let mut least: Option<(u64, u64, View<'_>)> = None;
         let mut recovered = 0;
         for offset in 0..CANDIDATES.min(count) {
-            let home = from.wrapping_add(offset).checked_rem(count).unwrap_or(0);
+            // The eight of an aligned group, this one first.
+            let home = (from ^ offset).checked_rem(count).unwrap_or(0);
             let Some(view) = self.table.seen(home) else { continue };
             for (tag, entry) in self.table.entries(&view) {
                 let reset = self.micros_to_reset(entry.shape, entry.state, now);

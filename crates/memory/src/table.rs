@@ -19,9 +19,6 @@ use segments::{SEGMENT, Segments};
 
 /// Entries per ten buckets above which the table grows: 39 bytes per key, all in.
 const LOAD: (u64, u64) = (42, 10);
-/// Bits that the place lane decides: those of the first segment. Splits are decided by the tag,
-/// which is kept.
-const PLACE: u32 = SEGMENT.trailing_zeros();
 /// Buckets in the longest chain: 45 entries, ten times the usual.
 const CHAIN: usize = 9;
 
@@ -116,19 +113,19 @@ impl Table {
     }
 
     /// Reads a key's entry, without a write and without waiting for anything but a writer at work.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn view(&self, key: Fingerprint) -> View<'_> {
         let mut patience = Patience::default();
         loop {
             let count = self.count();
-            let home = home(key.place, key.tag, count);
+            let home = home(key.0, count);
             let bucket = self.buckets.at(home);
             if let Some(seen) = bucket.quiet()
                 // A split publishes the count before it lets go of the bucket: if this version is
                 // from after the split, so is the count.
                 && self.count.load(Ordering::Relaxed) == count
             {
-                let entry = self.search(bucket, seen.link(), key.tag);
+                let entry = self.search(bucket, seen.link(), key.0);
                 // Rules are asked of whole states only, never of two halves.
                 if bucket.still(seen) {
                     return View { home, bucket, seen, entry };
@@ -140,7 +137,7 @@ impl Table {
 
     /// Where a key lives now.
     pub(crate) fn home(&self, key: Fingerprint) -> u64 {
-        home(key.place, key.tag, self.count())
+        home(key.0, self.count())
     }
 
     /// A bucket and its version, unless a writer is at work.
@@ -163,7 +160,7 @@ impl Table {
     /// A key in a locked chain.
     pub(crate) fn view_in<'t>(&'t self, lock: &Lock<'t>, home: u64, key: Fingerprint) -> View<'t> {
         let (bucket, seen) = (lock.bucket(), lock.seen());
-        View { home, bucket, seen, entry: self.search(bucket, lock.link(), key.tag) }
+        View { home, bucket, seen, entry: self.search(bucket, lock.link(), key.0) }
     }
 
     /// Every entry of a chain and its tag, for as long as the chain stands as it was seen.
@@ -254,7 +251,6 @@ impl Table {
         self.buckets.ready(count);
         let mut old = self.lock(count & (mask(count) >> 1));
         let mut new = self.lock(count);
-        let place = count & (SEGMENT - 1);
         // Release: whoever counts this bucket finds its segment. Both buckets are locked until the
         // entries are where the new count says.
         let after = count.saturating_add(1);
@@ -262,7 +258,7 @@ impl Table {
         let mut lost = 0u64;
         for cell in self.chain(old.bucket(), old.link()) {
             let (tag, (state, shape)) = (cell.tag(), cell.state());
-            if tag != 0 && home(place, tag, after) == count {
+            if tag != 0 && home(tag, after) == count {
                 if !self.insert(&mut new, tag, state, shape) {
                     lost = lost.saturating_add(1);
                 }
@@ -336,11 +332,10 @@ impl Table {
 /// The bucket of a hash when there are `count`: its low bits, or one bit fewer where the bucket has
 /// not been split yet.
 #[inline]
-fn home(place: u64, tag: u64, count: u64) -> u64 {
-    let hash = tag << PLACE | place & (SEGMENT - 1);
+fn home(tag: u64, count: u64) -> u64 {
     let mask = mask(count);
-    let home = hash & mask;
-    if home < count { home } else { hash & (mask >> 1) }
+    let home = tag & mask;
+    if home < count { home } else { tag & (mask >> 1) }
 }
 
 /// As many ones as the largest of `count` indices has bits.
