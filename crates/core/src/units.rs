@@ -65,7 +65,8 @@ pub(crate) fn read_span(text: &str) -> Result<u64, SpanError> {
     while !rest.is_empty() {
         let (number, after) = split_at_end_of(rest, |c| c.is_ascii_digit() || c == '_');
         let (unit, after) = split_at_end_of(after.trim_start(), char::is_alphabetic);
-        let per_unit = unit_micros(unit, number.is_empty())?;
+        let has_digit = number.contains(|c: char| c.is_ascii_digit());
+        let per_unit = unit_micros(unit, !has_digit)?;
         micros = read_number(number)
             .and_then(|n| n.checked_mul(per_unit))
             .and_then(|m| m.checked_add(micros))
