@@ -1,7 +1,9 @@
 //! The oracle: laws, exact reference models and traces that every rule and store must pass.
 //!
-//! A store's author calls [`suite`] (decisions equal those of the [`Reference`], step by step) and
-//! [`cases`] (faults that real rate limiters had). Every failure names the seed that makes it again.
+//! A store's author calls three functions: [`suite`] (decisions equal those of the [`Reference`], step
+//! by step), [`cases`] (faults that real rate limiters had) and [`traces`] (what was found since). A
+//! rule is held to the [`laws`], against the models in [`oracle`]. Every failure names the seed, the
+//! case or the line that makes it again.
 
 #![allow(
     clippy::panic,
@@ -27,4 +29,4 @@ pub use reference::Reference;
 pub use subject::{Awaited, Subject};
 pub use suite::{suite, suite_of};
 pub use told::Told;
-pub use trace::trace;
+pub use trace::{trace, traces};

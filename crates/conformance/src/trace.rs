@@ -19,6 +19,8 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::fs;
+use std::path::Path;
 
 use tollgate_core::{
     Algorithm, Anchor, Charge, Decision, Limit, LocalStore, ManualClock, Mode, Queue, Receipt,
@@ -27,6 +29,22 @@ use tollgate_core::{
 
 /// Midnight, and so the start of a window of every length used.
 const START: u64 = 20_000 * 86_400_000_000;
+
+/// Runs every trace of this crate over a store; `make` builds an empty one on a clock.
+///
+/// # Panics
+/// When an answer differs, naming the file and the line.
+pub fn traces<S: LocalStore>(make: impl Fn(ManualClock) -> S) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces");
+    let files = fs::read_dir(&folder).expect("the traces lie beside this crate's sources");
+    let mut paths: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
+    paths.sort();
+    assert!(paths.len() > 10, "the traces are there: {paths:?}");
+    for path in paths {
+        eprintln!("{}", path.display());
+        trace(&fs::read_to_string(&path).expect("a text"), &make);
+    }
+}
 
 /// Runs a trace over a store; `make` builds an empty one on a clock.
 ///

@@ -38,6 +38,7 @@ fn spans_that_say_no_length_are_refused_with_the_reason() {
         ("1h 30", SpanError::NoUnit),
         ("h", SpanError::NoNumber),
         ("2h m", SpanError::NoNumber),
+        ("_s", SpanError::NoNumber),
         ("10 parsecs", SpanError::UnknownUnit),
         ("-1s", SpanError::UnknownUnit),
         ("1.5s", SpanError::NoUnit),
