@@ -36,9 +36,14 @@ impl Bucket {
         Ruling::Wait((debt - self.burst).div_ceil(self.rate))
     }
 
-    /// Whether a charge may be given back: always without a queue, else only as its tail, which is
-    /// when nothing was charged after it.
-    pub(super) fn may_leave(&self, debt_then: u64, debt_now: u64, leaked_since: u64) -> bool {
-        self.full == self.burst || debt_now.saturating_add(leaked_since) == debt_then
+    /// Whether charges may have to wait.
+    pub(super) fn has_queue(&self) -> bool {
+        self.full > self.burst
+    }
+
+    /// Whether a charge that brought the debt to `debt_then` is the last in the queue: what has leaked
+    /// since is then all that is missing.
+    pub(super) fn is_tail(&self, debt_then: u64, debt_now: u64, leaked_since: u64) -> bool {
+        debt_now.saturating_add(leaked_since) == debt_then
     }
 }

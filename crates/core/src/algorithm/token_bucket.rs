@@ -108,7 +108,8 @@ impl Bucket {
         if leaked.debt == 0 { 0 } else { leaked.debt.div_ceil(self.rate) + leaked.back }
     }
 
-    /// Gives back only what has not leaked away since: more would break the bound.
+    /// Gives back only what has not leaked away since: more would break the bound. A queue gives back
+    /// the whole place of its tail, which then is as if it had never come, and no other.
     pub(super) fn give(
         &self,
         state: State,
@@ -130,10 +131,15 @@ impl Bucket {
             return state;
         }
         let since = self.rate.saturating_mul(leaked.last - charged_at);
-        if !self.may_leave(debt_then, leaked.debt, since) {
-            return state;
-        }
-        let back = ((charged.cost - actual) * self.period).saturating_sub(since);
+        let given = (charged.cost - actual) * self.period;
+        let back = if self.has_queue() {
+            if !self.is_tail(debt_then, leaked.debt, since) {
+                return state;
+            }
+            given
+        } else {
+            given.saturating_sub(since)
+        };
         State(leaked.debt.saturating_sub(back), leaked.last)
     }
 
