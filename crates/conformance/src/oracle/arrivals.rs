@@ -109,7 +109,9 @@ impl Oracle for Arrivals {
         if lowered || time < charge.time || (is_queue && !is_last) {
             return false;
         }
-        self.arrive(time, -(-more - leaked).max(0));
+        // As if the last in the queue had never come; of a bucket only what has not leaked since.
+        let back = if is_queue { -more } else { (-more - leaked).max(0) };
+        self.arrive(time, -back);
         true
     }
 
