@@ -8,11 +8,13 @@
 //! The limit's id goes through a keyed multiplication before it meets the key, so that nobody who
 //! knows the ids can choose a key of one limit that equals a key of another.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, Hasher};
 
 use foldhash::SharedSeed;
 use foldhash::fast::FoldHasher;
 use tollgate_core::Key;
+
+use crate::sync::RandomState;
 
 /// The seeded hash of one key of one limit; never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,7 +31,7 @@ pub(crate) struct Seeds {
 impl Seeds {
     /// Seeds from the operating system's randomness, by way of the standard library's SipHash keys.
     pub(crate) fn random() -> Seeds {
-        let keys = RandomState::new();
+        let keys = RandomState::default();
         let word = |index: u64| {
             let mut hasher = keys.build_hasher();
             hasher.write_u64(index);

@@ -1,20 +1,29 @@
-//! Whose atomics and locks the store uses: the standard library's, or shuttle's when every
-//! interleaving is explored (`scripts/shuttle`). Nothing else in the crate knows which.
+//! Whose atomics and locks the store uses: the standard library's, or shuttle's when orders of
+//! events are explored (`scripts/shuttle`). Nothing else in the crate knows which.
 
-#[cfg(shuttle)]
-pub(crate) use shuttle::{
-    hint::spin_loop,
-    sync::atomic::{AtomicU64, Ordering, fence},
-    sync::{Mutex, MutexGuard, RwLock, TryLockError},
-    thread::yield_now,
-};
 #[cfg(not(shuttle))]
 pub(crate) use std::{
+    hash::RandomState,
     hint::spin_loop,
     sync::atomic::{AtomicU64, Ordering, fence},
     sync::{Mutex, MutexGuard, RwLock, TryLockError},
     thread::yield_now,
 };
+#[cfg(shuttle)]
+pub(crate) use {
+    // One seed, so that a schedule that failed fails again.
+    foldhash::fast::FixedState as RandomState,
+    shuttle::{
+        hint::spin_loop,
+        sync::atomic::{AtomicU64, Ordering, fence},
+        sync::{Mutex, MutexGuard, RwLock, TryLockError},
+        thread::yield_now,
+    },
+};
+
+/// Buckets per segment, and in an empty table: 64 KiB. Two when orders are explored, so that a
+/// handful of keys splits a bucket.
+pub(crate) const SEGMENT: usize = if cfg!(shuttle) { 2 } else { 512 };
 
 use std::sync::{LockResult, PoisonError};
 
@@ -30,10 +39,10 @@ pub(crate) fn whole<T>(locked: LockResult<T>) -> T {
 pub(crate) struct Patience(u32);
 
 impl Patience {
-    const SPINS: u32 = 64;
+    const SPINS: u32 = if cfg!(shuttle) { 1 } else { 64 };
 
     pub(crate) fn pause(&mut self) {
-        if self.0 < Patience::SPINS && !cfg!(shuttle) {
+        if self.0 < Patience::SPINS {
             self.0 += 1;
             spin_loop();
         } else {

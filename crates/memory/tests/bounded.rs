@@ -1,5 +1,7 @@
 //! Whoever chooses keys can neither grow the store past its cap nor wash a refusal away.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
 use tollgate_core::{Algorithm, Charge, Effect, Limit, LocalStore, ManualClock, Mode, Span, Tick};
 use tollgate_memory::{BuildError, Memory};
 

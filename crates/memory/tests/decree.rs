@@ -1,5 +1,7 @@
 //! Blocks, resets and looks at a key, and the clock.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
 use tollgate_core::{
     Algorithm, Charge, Clock, Key, Limit, LocalStore, ManualClock, Mode, Span, Tick, Verdict,
 };

@@ -1,5 +1,7 @@
 //! Real threads on one store; `scripts/shuttle` explores the same claims in every order.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 

@@ -3,12 +3,13 @@
 use std::sync::OnceLock;
 
 use crate::bucket::Bucket;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{self, AtomicU64, Ordering};
 
-/// Buckets per segment: 64 KiB.
-pub(super) const SEGMENT: u64 = 512;
+type Segment = Box<[Bucket; sync::SEGMENT]>;
 
-type Segment = Box<[Bucket; 512]>;
+/// Buckets per segment.
+#[expect(clippy::as_conversions, reason = "a small constant; From is not const")]
+pub(super) const SEGMENT: u64 = sync::SEGMENT as u64;
 
 /// A directory of segments, its length fixed at the start.
 #[derive(Debug)]
@@ -34,7 +35,8 @@ impl Segments {
         let directory = word(size_of_val(&*self.directory));
         // Relaxed: a figure to be told.
         let segments = self.ready.load(Ordering::Relaxed);
-        directory.saturating_add(segments.saturating_mul(word(size_of::<[Bucket; 512]>())))
+        directory
+            .saturating_add(segments.saturating_mul(word(size_of::<[Bucket; sync::SEGMENT]>())))
     }
 
     /// Allocates the segment of bucket `index`, if that has not been done.
