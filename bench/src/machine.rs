@@ -1,0 +1,36 @@
+//! What the figures were measured on.
+
+use std::fs;
+use std::process::Command;
+use std::thread;
+
+/// The machine, the compiler and the day, as one sentence.
+pub fn description() -> String {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |name: &str| {
+        let line = about.lines().find(|line| line.starts_with(name));
+        line.and_then(|line| line.split_once(": ")).map_or("unknown", |(_, value)| value).to_owned()
+    };
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let memory = memory.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok());
+    let virtual_machine =
+        if field("flags").contains("hypervisor") { "virtual machine, " } else { "" };
+    format!(
+        "{virtual_machine}{cores} cores of {} (family {}, model {}), {} cache, {} GiB of memory, {}, {}, {}",
+        field("model name"),
+        field("cpu family"),
+        field("model\t"),
+        field("cache size"),
+        memory.map_or(0, |kib| kib.div_ceil(1 << 20)),
+        output("uname", &["-sr"]),
+        output("rustc", &["-V"]),
+        output("date", &["-u", "+%F"]),
+    )
+}
+
+fn output(command: &str, arguments: &[&str]) -> String {
+    let output = Command::new(command).args(arguments).output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    text.unwrap_or_else(|_| format!("{command} unknown"))
+}
