@@ -3,7 +3,10 @@
 //! Fresh is zero; a refusal changes no budget; waits are exact; what has recovered may be forgotten;
 //! never more than the documented bound; an earlier now never admits more; n at once are n singles;
 //! `0 ≤ remaining ≤ capacity`; a refund and the same charge again change nothing. Each answer is
-//! held against the rule's [`Oracle`].
+//! held against the rule's model in [`crate::oracle`].
+//!
+//! `cargo run --profile laws -p tollgate-conformance --example laws 0 FORM SEED` tells each step of the
+//! life that a failure named.
 
 mod draw;
 mod held;

@@ -1,8 +1,8 @@
 //! The oracle: laws, exact reference models and traces that every rule and store must pass.
 //!
-//! A store's author calls three functions: [`suite`] (decisions equal those of the [`Reference`], step
-//! by step), [`cases`] (faults that real rate limiters had) and [`traces`] (what was found since). A
-//! rule is held to the [`laws`], against the models in [`oracle`]. Every failure names the seed, the
+//! A store's author calls three functions: [`suite()`] (decisions equal those of the [`Reference`], step
+//! by step), [`cases()`] (faults that real rate limiters had) and [`traces`] (what was found since). A
+//! rule is held to the [`laws()`], against the models in [`oracle`]. Every failure names the seed, the
 //! case or the line that makes it again.
 
 #![allow(
