@@ -6,7 +6,7 @@ mod figures;
 mod ietf_c;
 mod ietf_draft6;
 mod ietf_draft7;
-mod line;
+mod lines;
 mod x_ratelimit;
 
 use std::error::Error;
@@ -18,7 +18,7 @@ use http::{Response, StatusCode};
 use tollgate_core::{Answer, Decision, Effect};
 
 use figures::Figures;
-use line::Line;
+use lines::Lines;
 use x_ratelimit::{HYPHENATED, PLAIN, Unit};
 
 /// The limits that only watch and would have refused this request: `"name", "other"`.
@@ -84,17 +84,17 @@ impl Dialect {
         }
     }
 
-    fn write(self, told: &Told<'_, '_>, line: &mut Line, headers: &mut HeaderMap) {
+    fn write(self, told: &Told<'_, '_>, lines: &mut Lines) {
         match self {
-            Dialect::IetfC => ietf_c::write(told, line, headers),
-            Dialect::IetfDraft7 => ietf_draft7::write(told, line, headers),
-            Dialect::IetfDraft6 => ietf_draft6::write(told, line, headers),
-            Dialect::XRateLimitEpoch => x_ratelimit::write(&PLAIN, Unit::Epoch, told, headers),
-            Dialect::XRateLimitDelta => x_ratelimit::write(&PLAIN, Unit::Delta, told, headers),
+            Dialect::IetfC => ietf_c::write(told, lines),
+            Dialect::IetfDraft7 => ietf_draft7::write(told, lines),
+            Dialect::IetfDraft6 => ietf_draft6::write(told, lines),
+            Dialect::XRateLimitEpoch => x_ratelimit::write(&PLAIN, Unit::Epoch, told, lines),
+            Dialect::XRateLimitDelta => x_ratelimit::write(&PLAIN, Unit::Delta, told, lines),
             Dialect::XRateHyphenLimitEpoch => {
-                x_ratelimit::write(&HYPHENATED, Unit::Epoch, told, headers);
+                x_ratelimit::write(&HYPHENATED, Unit::Epoch, told, lines);
             }
-            Dialect::Envoy => envoy::write(told, line, headers),
+            Dialect::Envoy => envoy::write(told, lines),
         }
     }
 }
@@ -185,18 +185,27 @@ impl Dialects {
     /// set it when that leaves the client less, or refused it: then every header of its dialect
     /// stays, so that no two of them speak of different limits. Shadow limits are not spoken of.
     pub fn write<B>(&self, decision: &Decision<'_>, response: &mut Response<B>) -> bool {
+        if self.spoken.is_empty() {
+            return false;
+        }
         let Some(decisive) = decision.decisive() else {
             return false;
         };
-        let figures = Figures::of(decisive);
-        let refused_inside =
-            decision.is_allowed() && response.status() == StatusCode::TOO_MANY_REQUESTS;
-        let told = Told { decision, decisive, figures, members: self.members, refused_inside };
-        let mut line = Line::new();
+        let told = Told {
+            decision,
+            decisive,
+            figures: Figures::of(decisive),
+            members: self.members,
+            refused_inside: decision.is_allowed()
+                && response.status() == StatusCode::TOO_MANY_REQUESTS,
+            there: response.headers(),
+        };
+        let mut lines = Lines::new();
         for dialect in &self.spoken {
-            dialect.write(&told, &mut line, response.headers_mut());
+            dialect.write(&told, &mut lines);
         }
-        !self.spoken.is_empty()
+        lines.write(response.headers_mut());
+        true
     }
 }
 
@@ -207,6 +216,8 @@ struct Told<'d, 'l> {
     figures: Figures,
     members: Members,
     refused_inside: bool,
+    /// What the answer has already.
+    there: &'d HeaderMap,
 }
 
 impl<'d, 'l> Told<'d, 'l> {
@@ -222,31 +233,38 @@ impl<'d, 'l> Told<'d, 'l> {
         })
     }
 
+    /// The text of a header that the answer has already.
+    fn text(&self, name: &HeaderName) -> Option<&'d str> {
+        self.there.get(name)?.to_str().ok()
+    }
+
+    /// The whole number that a header of the answer holds already.
+    fn number(&self, name: &HeaderName) -> Option<u64> {
+        self.text(name)?.parse().ok()
+    }
+
     /// Whether the single-valued headers that an answer already has are to stay.
     fn stays(&self, theirs: Option<u64>) -> bool {
         theirs.is_some_and(|theirs| self.refused_inside || theirs <= self.figures.remaining)
     }
 }
 
-/// The whole number that a header already holds.
-fn read_number(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {
-    headers.get(name)?.to_str().ok()?.parse().ok()
-}
-
 /// Names the shadow limits that would have refused, if any would.
 pub(crate) fn write_shadows(decision: &Decision<'_>, headers: &mut HeaderMap) -> bool {
-    let mut line = Line::new();
-    let refusing = decision
+    let mut refusing = decision
         .answers()
-        .filter(|answer| answer.effect() == Effect::Shadow && !answer.verdict().passes());
-    for answer in refusing {
-        line.next_member();
-        line.string(answer.limit().name());
-    }
-    if line.is_empty() {
+        .filter(|answer| answer.effect() == Effect::Shadow && !answer.verdict().passes())
+        .peekable();
+    if refusing.peek().is_none() {
         return false;
     }
-    headers.append(&SHADOW, line.take());
+    let mut lines = Lines::new();
+    for answer in refusing {
+        lines.next_member();
+        lines.string(answer.limit().name());
+    }
+    lines.append(&SHADOW);
+    lines.write(headers);
     true
 }
 

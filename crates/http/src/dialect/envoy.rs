@@ -5,11 +5,10 @@
 //! first, `X-RateLimit-Remaining`, `X-RateLimit-Reset` in seconds from now, and
 //! `X-Envoy-RateLimited: true` on a refusal, which keeps an Envoy in front from retrying it.
 
-use http::HeaderValue;
-use http::header::{HeaderMap, HeaderName};
+use http::header::HeaderName;
 
 use super::Told;
-use super::line::{Line, number};
+use super::lines::Lines;
 
 pub(super) static HEADERS: [HeaderName; 4] = [
     HeaderName::from_static("x-ratelimit-limit"),
@@ -18,24 +17,25 @@ pub(super) static HEADERS: [HeaderName; 4] = [
     HeaderName::from_static("x-envoy-ratelimited"),
 ];
 
-pub(super) fn write(told: &Told<'_, '_>, line: &mut Line, headers: &mut HeaderMap) {
+pub(super) fn write(told: &Told<'_, '_>, lines: &mut Lines) {
     let [limit, remaining, reset, rate_limited] = &HEADERS;
-    if told.stays(super::read_number(headers, remaining)) {
+    if told.stays(told.number(remaining)) {
         return;
     }
-    line.integer(told.figures.limit);
+    lines.integer(told.figures.limit);
     for (answer, figures) in told.members() {
-        line.next_member();
-        line.integer(figures.limit);
-        line.raw(";w=");
-        line.integer(figures.window);
-        line.raw(";name=");
-        line.string(answer.limit().name());
+        lines.next_member();
+        lines.integer(figures.limit);
+        lines.raw(";w=");
+        lines.integer(figures.window);
+        lines.raw(";name=");
+        lines.string(answer.limit().name());
     }
-    headers.insert(limit, line.take());
-    headers.insert(remaining, number(told.figures.remaining));
-    headers.insert(reset, number(told.figures.after));
+    lines.insert(limit);
+    lines.insert_integer(remaining, told.figures.remaining);
+    lines.insert_integer(reset, told.figures.after);
     if told.decision.is_denied() {
-        headers.insert(rate_limited, HeaderValue::from_static("true"));
+        lines.raw("true");
+        lines.insert(rate_limited);
     }
 }

@@ -3,35 +3,35 @@
 //! `RateLimit-Policy: "burst";q=100;w=60, "daily";q=1000;w=86400` and
 //! `RateLimit: "burst";r=50;t=30, "daily";r=990;t=40000`. A draft: never to be called a standard.
 
-use http::header::{HeaderMap, HeaderName};
+use http::header::HeaderName;
 
 use super::Told;
-use super::line::Line;
+use super::lines::Lines;
 
 pub(super) static HEADERS: [HeaderName; 2] =
     [HeaderName::from_static("ratelimit-policy"), HeaderName::from_static("ratelimit")];
 
-pub(super) fn write(told: &Told<'_, '_>, line: &mut Line, headers: &mut HeaderMap) {
+pub(super) fn write(told: &Told<'_, '_>, lines: &mut Lines) {
     let [policy, rate_limit] = &HEADERS;
     for (answer, figures) in told.members() {
-        line.next_member();
-        line.string(answer.limit().name());
-        line.raw(";q=");
-        line.integer(figures.limit);
-        line.raw(";w=");
-        line.integer(figures.window);
+        lines.next_member();
+        lines.string(answer.limit().name());
+        lines.raw(";q=");
+        lines.integer(figures.limit);
+        lines.raw(";w=");
+        lines.integer(figures.window);
     }
-    headers.append(policy, line.take());
+    lines.append(policy);
     for (answer, figures) in told.members() {
-        line.next_member();
-        line.string(answer.limit().name());
-        line.raw(";r=");
-        line.integer(figures.remaining);
+        lines.next_member();
+        lines.string(answer.limit().name());
+        lines.raw(";r=");
+        lines.integer(figures.remaining);
         // No wait makes room for what exceeds the capacity.
         if !figures.never {
-            line.raw(";t=");
-            line.integer(figures.after);
+            lines.raw(";t=");
+            lines.integer(figures.after);
         }
     }
-    headers.append(rate_limit, line.take());
+    lines.append(rate_limit);
 }

@@ -3,10 +3,10 @@
 //! `RateLimit-Limit: 10`, `RateLimit-Remaining: 1`, `RateLimit-Reset: 7` and
 //! `RateLimit-Policy: 10;w=1, 1000;w=3600`.
 
-use http::header::{HeaderMap, HeaderName};
+use http::header::HeaderName;
 
 use super::Told;
-use super::line::{Line, number};
+use super::lines::Lines;
 
 pub(super) static HEADERS: [HeaderName; 4] = [
     HeaderName::from_static("ratelimit-policy"),
@@ -15,21 +15,21 @@ pub(super) static HEADERS: [HeaderName; 4] = [
     HeaderName::from_static("ratelimit-reset"),
 ];
 
-pub(super) fn write(told: &Told<'_, '_>, line: &mut Line, headers: &mut HeaderMap) {
+pub(super) fn write(told: &Told<'_, '_>, lines: &mut Lines) {
     let [policy, limit, remaining, reset] = &HEADERS;
-    if told.stays(super::read_number(headers, remaining)) {
+    if told.stays(told.number(remaining)) {
         return;
     }
-    write_policies(told, line);
-    headers.insert(policy, line.take());
-    headers.insert(limit, number(told.figures.limit));
-    headers.insert(remaining, number(told.figures.remaining));
-    headers.insert(reset, number(told.figures.after));
+    write_policies(told, lines);
+    lines.insert(policy);
+    lines.insert_integer(limit, told.figures.limit);
+    lines.insert_integer(remaining, told.figures.remaining);
+    lines.insert_integer(reset, told.figures.after);
 }
 
 /// The policies as `100;w=60, 1000;w=3600`. The draft lets no two of them share a quota, so of
 /// those that do the first is named, and the deciding one before any other.
-pub(super) fn write_policies(told: &Told<'_, '_>, line: &mut Line) {
+pub(super) fn write_policies(told: &Told<'_, '_>, lines: &mut Lines) {
     let mut named = Vec::new();
     let decisive = told.figures;
     let others = told.members().map(|(_, figures)| figures);
@@ -38,10 +38,10 @@ pub(super) fn write_policies(told: &Told<'_, '_>, line: &mut Line) {
     for figures in figures {
         if !named.contains(&figures.limit) {
             named.push(figures.limit);
-            line.next_member();
-            line.integer(figures.limit);
-            line.raw(";w=");
-            line.integer(figures.window);
+            lines.next_member();
+            lines.integer(figures.limit);
+            lines.raw(";w=");
+            lines.integer(figures.window);
         }
     }
 }

@@ -2,29 +2,29 @@
 //!
 //! `RateLimit: limit=100, remaining=50, reset=5` and `RateLimit-Policy: 100;w=10`.
 
-use http::header::{HeaderMap, HeaderName};
+use http::header::HeaderName;
 
 use super::Told;
 use super::ietf_draft6::write_policies;
-use super::line::Line;
+use super::lines::Lines;
 
 pub(super) static HEADERS: [HeaderName; 2] =
     [HeaderName::from_static("ratelimit-policy"), HeaderName::from_static("ratelimit")];
 
-pub(super) fn write(told: &Told<'_, '_>, line: &mut Line, headers: &mut HeaderMap) {
+pub(super) fn write(told: &Told<'_, '_>, lines: &mut Lines) {
     let [policy, rate_limit] = &HEADERS;
-    if told.stays(headers.get(rate_limit).and_then(|value| remaining(value.to_str().ok()?))) {
+    if told.stays(told.text(rate_limit).and_then(remaining)) {
         return;
     }
-    write_policies(told, line);
-    headers.insert(policy, line.take());
-    line.raw("limit=");
-    line.integer(told.figures.limit);
-    line.raw(", remaining=");
-    line.integer(told.figures.remaining);
-    line.raw(", reset=");
-    line.integer(told.figures.after);
-    headers.insert(rate_limit, line.take());
+    write_policies(told, lines);
+    lines.insert(policy);
+    lines.raw("limit=");
+    lines.integer(told.figures.limit);
+    lines.raw(", remaining=");
+    lines.integer(told.figures.remaining);
+    lines.raw(", reset=");
+    lines.integer(told.figures.after);
+    lines.insert(rate_limit);
 }
 
 /// The `remaining` of a dictionary that is there already.

@@ -3,10 +3,10 @@
 //! No standard says what the reset means: Unix seconds at GitHub, X, Laravel and Flask-Limiter,
 //! seconds from now elsewhere.
 
-use http::header::{HeaderMap, HeaderName};
+use http::header::HeaderName;
 
 use super::Told;
-use super::line::number;
+use super::lines::Lines;
 
 /// Limit, remaining and reset, spelled as GitHub does.
 pub(super) static PLAIN: [HeaderName; 3] = [
@@ -35,16 +35,16 @@ pub(super) fn write(
     [limit, remaining, reset]: &'static [HeaderName; 3],
     unit: Unit,
     told: &Told<'_, '_>,
-    headers: &mut HeaderMap,
+    lines: &mut Lines,
 ) {
-    if told.stays(super::read_number(headers, remaining)) {
+    if told.stays(told.number(remaining)) {
         return;
     }
-    headers.insert(limit, number(told.figures.limit));
-    headers.insert(remaining, number(told.figures.remaining));
+    lines.insert_integer(limit, told.figures.limit);
+    lines.insert_integer(remaining, told.figures.remaining);
     let instant = match unit {
         Unit::Epoch => told.figures.at,
         Unit::Delta => told.figures.after,
     };
-    headers.insert(reset, number(instant));
+    lines.insert_integer(reset, instant);
 }

@@ -1,6 +1,7 @@
 //! The head of a request, as limits, key functions and custom answers see it.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::error::Error;
 use std::net::IpAddr;
 
@@ -27,7 +28,7 @@ pub struct Head<'r> {
     /// What became of the headers that name a client; `None` when there was no peer.
     pub(super) trail: Option<Trail>,
     matched: Cow<'r, str>,
-    host: Option<Cow<'r, str>>,
+    host: OnceCell<Option<Cow<'r, str>>>,
 }
 
 /// Why a request cannot be told apart from others.
@@ -60,7 +61,7 @@ impl<'r> Head<'r> {
             fault: None,
             trail: None,
             matched: Cow::Borrowed("/"),
-            host: host(request.uri(), request.headers()),
+            host: OnceCell::new(),
         }
     }
 
@@ -134,7 +135,7 @@ impl Request for Head<'_> {
     }
 
     fn host(&self) -> Option<&str> {
-        self.host.as_deref()
+        self.host.get_or_init(|| host(self.uri, self.headers)).as_deref()
     }
 
     fn client(&self) -> Option<IpAddr> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Extensions, Request, Response};
 use tollgate_core::{Decision, Store, StoreError};
-use tollgate_policy::{Fallback, KeyPart, LimitSpec, Matches, Policy, Scratch, Selection};
+use tollgate_policy::{Count, Fallback, KeyPart, LimitSpec, Matches, Policy, Scratch, Selection};
 use tracing::{error, warn};
 
 use super::complaint::Complaint;
@@ -40,6 +40,7 @@ pub(super) struct Rules {
     pub(super) skip: Option<Arc<Skip>>,
     pub(super) refuse_with: Option<Arc<RefuseWith>>,
     pub(super) observers: Vec<Arc<Observe>>,
+    pub(super) refunds: Refunds,
     clients: Clients,
     paths: Paths,
     complaints: Arc<Complaints>,
@@ -51,6 +52,13 @@ pub(super) struct Rules {
 enum Paths {
     Matter,
     Ignored,
+}
+
+/// Whether any limit gives charges back by the status of an answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refunds {
+    Some,
+    None,
 }
 
 #[derive(Default)]
@@ -76,6 +84,11 @@ impl Rules {
     pub(super) fn new(store: Arc<dyn Store>, policy: Policy) -> Rules {
         Rules {
             store,
+            refunds: if policy.limits().any(|spec| spec.counted() != Count::All) {
+                Refunds::Some
+            } else {
+                Refunds::None
+            },
             paths: if policy.limits().any(looks_at_paths) { Paths::Matter } else { Paths::Ignored },
             policy,
             responder: Responder::default(),

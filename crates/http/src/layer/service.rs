@@ -13,7 +13,7 @@ use tollgate_core::{Charge, Decision, Mode, StoreError};
 use tollgate_policy::{Matches, Scratch};
 use tower_service::Service;
 
-use super::rules::{Judged, Rules};
+use super::rules::{Judged, Refunds, Rules};
 use super::{Body, Outcome};
 
 /// A service behind limits; made by [`RateLimitLayer`](super::RateLimitLayer).
@@ -82,7 +82,9 @@ where
     rules.observe(&Outcome::Passed(&decision));
     // An error of the service is its own: the charge stays and no store is to blame.
     let mut response = ready.call(request).await?;
-    give_back(rules, matches, &mut decision, status(&response)).await;
+    if rules.refunds == Refunds::Some {
+        give_back(rules, matches, &mut decision, status(&response)).await;
+    }
     rules.responder.tell(&decision, &mut response);
     Ok(response.map(Body::inner))
 }
