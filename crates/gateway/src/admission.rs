@@ -3,13 +3,15 @@
 //! Everything that limits look at is brought to one form here, so that they see what the upstream
 //! will see; only the path stays as it came, since exemptions ask how it was written.
 
+use std::sync::Arc;
+
 use http::header::{self, Entry, HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{Method, StatusCode, Uri, Version};
 use tollgate_policy::RequestPath;
 
-use crate::framing::Fault;
+use crate::framing::{Fault, HeadLimits};
 use crate::hop;
 
 const NO_TUNNEL: Fault = Fault::new(StatusCode::NOT_IMPLEMENTED, "the gateway opens no tunnels");
@@ -19,20 +21,32 @@ const ONE_HOST: Fault = Fault::malformed("expected one host");
 const HOST_FORM: Fault =
     Fault::malformed("expected a host name or address, with or without a port");
 
-/// Refuses what is ambiguous and brings the rest to one form: the target in origin form, one
-/// `Host` in lower case, no headers of one hop, no names that others read as another name.
-///
-/// `identity` are the headers that say who is asking.
-pub(crate) fn admit(parts: &mut Parts, identity: &[HeaderName]) -> Result<(), Fault> {
-    method(&parts.method)?;
-    expectation(&mut parts.headers)?;
-    host(parts)?;
-    hop::strip_request(&mut parts.headers, identity)?;
-    drop_underscores(&mut parts.headers);
-    if parts.version == Version::HTTP_2 {
-        join_cookies(&mut parts.headers);
+/// What is asked of every request.
+#[derive(Clone, Debug)]
+pub(crate) struct Admission {
+    /// What a head may hold; in HTTP/1 that is judged as it is read.
+    pub(crate) head: HeadLimits,
+    /// The headers that say who is asking.
+    pub(crate) identity: Arc<[HeaderName]>,
+}
+
+impl Admission {
+    /// Refuses what is ambiguous and brings the rest to one form: the target in origin form, one
+    /// `Host` in lower case, no headers of one hop, no names that others read as another name.
+    pub(crate) fn admit(&self, parts: &mut Parts) -> Result<(), Fault> {
+        method(&parts.method)?;
+        expectation(&mut parts.headers)?;
+        host(parts)?;
+        hop::strip_request(&mut parts.headers, &self.identity)?;
+        drop_underscores(&mut parts.headers);
+        if parts.version == Version::HTTP_2 {
+            join_cookies(&mut parts.headers);
+        }
+        if parts.headers.len() > self.head.headers {
+            return Err(Fault::MANY_HEADERS);
+        }
+        target(parts, self.head.target)
     }
-    target(parts)
 }
 
 /// Methods are told apart by case; upstreams do not agree on that.
@@ -120,9 +134,12 @@ fn join_cookies(headers: &mut HeaderMap) {
     }
 }
 
-fn target(parts: &mut Parts) -> Result<(), Fault> {
+fn target(parts: &mut Parts, most: usize) -> Result<(), Fault> {
     let target = parts.uri.path_and_query().cloned();
     let target = target.unwrap_or(PathAndQuery::from_static("/"));
+    if target.as_str().len() > most {
+        return Err(Fault::LONG_TARGET);
+    }
     match RequestPath::parse(target.as_str().as_bytes()) {
         Err(error) if !(error.is_asterisk() && parts.method == Method::OPTIONS) => {
             let detail = error.to_string().into();

@@ -12,6 +12,7 @@ use tollgate_policy::config::{Problems, Reading, Source, process_environment};
 use tollgate_policy::{Policy, Request};
 use tower_layer::Layer;
 
+use crate::admission::Admission;
 use crate::forwarding::Trust;
 use crate::front::Front;
 use crate::metrics::Metrics;
@@ -25,8 +26,7 @@ pub(crate) struct Gateway {
     pub(crate) settings: Settings,
     pub(crate) policy: Policy,
     pub(crate) limits: RateLimitLayer,
-    /// Headers by which only a trusted proxy may say who is asking.
-    pub(crate) identity: Arc<[HeaderName]>,
+    pub(crate) admission: Admission,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) noise: Arc<Noise>,
 }
@@ -88,8 +88,8 @@ impl Gateway {
             Some(bits) => policy.with_ipv6_prefix(bits),
             None => policy,
         };
-        let identity = known.identity;
-        Ok(Gateway { settings, policy, limits, identity, metrics, noise: Arc::default() })
+        let admission = Admission { head: settings.connection.head, identity: known.identity };
+        Ok(Gateway { settings, policy, limits, admission, metrics, noise: Arc::default() })
     }
 
     /// The limits in front of the upstream, and what stands in front of both.
@@ -102,14 +102,14 @@ impl Gateway {
         };
         let origin = Origin {
             server,
-            identity: self.identity.clone(),
+            identity: self.admission.identity.clone(),
             metrics: self.metrics.clone(),
             noise: self.noise.clone(),
         };
         Front {
-            inner: self.limits.layer(origin),
+            behind: self.limits.layer(origin),
+            admission: self.admission.clone(),
             body: self.settings.body,
-            identity: self.identity.clone(),
             metrics: Some(self.metrics.clone()),
         }
     }

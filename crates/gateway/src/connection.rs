@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{Request, Response};
-use http_body::Body;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
@@ -20,11 +18,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
-use tower_service::Service;
 
-use crate::body::{AnswerBody, BoxError, ClientBody, Holding};
+use crate::body::{AnswerBody, Holding};
 use crate::framing::HeadLimits;
-use crate::front::{Front, refuse};
+use crate::front::{Behind, Front, refuse};
 use crate::wire::{Patience, Protocol, Refused, Wire};
 
 /// What a connection may cost us.
@@ -47,19 +44,13 @@ const LINGER: (Duration, usize) = (Duration::from_secs(1), 1024 * 1024);
 
 /// Serves a connection until it ends, is idle for too long, or `stop` becomes true and what is in
 /// flight is finished.
-pub(crate) async fn serve<S, B>(
+pub(crate) async fn serve<S: Behind>(
     stream: TcpStream,
     peer: SocketAddr,
     front: Arc<Front<S>>,
     limits: ConnectionLimits,
     mut stop: watch::Receiver<bool>,
-) where
-    S: Service<Request<ClientBody>, Response = Response<B>, Error = Infallible>,
-    S: Clone + Send + Sync + 'static,
-    S::Future: Send,
-    B: Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
+) {
     let opened = Wire::open(stream, limits.head, limits.patience);
     let opened = tokio::select! {
         opened = opened => opened,
@@ -131,18 +122,13 @@ pub(crate) async fn serve<S, B>(
     }
 }
 
-async fn answer<S, B>(
+async fn answer<S: Behind>(
     front: &Front<S>,
     request: Request<Incoming>,
     peer: SocketAddr,
     nth: u64,
     refused: &Refused,
-) -> Response<AnswerBody>
-where
-    S: Service<Request<ClientBody>, Response = Response<B>, Error = Infallible> + Clone,
-    B: Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
+) -> Response<AnswerBody> {
     match refused.get() {
         Some((place, fault)) if *place == nth => refuse(fault.clone(), request.version()),
         _ => front.answer(request, peer).await,

@@ -13,7 +13,6 @@ use tollgate_policy::{
     Application, Free, Lack, LimitSpec, Policy, Reason, Request as _, Selection,
 };
 
-use crate::admission::admit;
 use crate::assemble::Gateway;
 use crate::framing::Fault;
 
@@ -69,7 +68,7 @@ impl Gateway {
         }
         request.extensions_mut().insert(Peer::from(described.peer));
         let (mut parts, ()) = request.into_parts();
-        admit(&mut parts, &self.identity)?;
+        self.admission.admit(&mut parts)?;
         Ok(Request::from_parts(parts, ()))
     }
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, HeaderName, HeaderValue};
+use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response, Version};
 use http_body::Body;
 use http_body_util::BodyExt;
@@ -14,29 +14,43 @@ use tokio::time::Instant;
 use tollgate_http::client::Peer;
 use tower_service::Service;
 
-use crate::admission::admit;
+use crate::admission::Admission;
 use crate::body::{AnswerBody, BodyLimits, BoxError, ClientBody};
 use crate::framing::Fault;
 use crate::metrics::Metrics;
 use crate::origin::PeerTrust;
 use crate::problem::problem;
 
+/// What stands behind a front: any service that has an answer to every request.
+pub(crate) trait Behind:
+    Service<Request<ClientBody>, Response = Response<Self::Body>, Error = Infallible, Future: Send>
+    + Clone
+    + Send
+    + Sync
+    + 'static
+{
+    type Body: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static;
+}
+
+impl<S, B> Behind for S
+where
+    S: Service<Request<ClientBody>, Response = Response<B>, Error = Infallible, Future: Send>,
+    S: Clone + Send + Sync + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    type Body = B;
+}
+
 /// Admits requests, hands them to the limits and what is behind them, and takes note of the answers.
 pub(crate) struct Front<S> {
-    pub(crate) inner: S,
+    pub(crate) behind: S,
+    pub(crate) admission: Admission,
     pub(crate) body: BodyLimits,
-    /// Headers that say who is asking.
-    pub(crate) identity: Arc<[HeaderName]>,
     /// `None` for answers that are no traffic.
     pub(crate) metrics: Option<Arc<Metrics>>,
 }
 
-impl<S, B> Front<S>
-where
-    S: Service<Request<ClientBody>, Response = Response<B>, Error = Infallible> + Clone,
-    B: Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
+impl<S: Behind> Front<S> {
     /// Answers one request of `peer`.
     pub(crate) async fn answer(
         &self,
@@ -47,15 +61,10 @@ where
         let response = match self.admit(request, peer) {
             Err(fault) => refuse(fault, version),
             Ok(request) => {
-                let mut inner = self.inner.clone();
-                match std::future::poll_fn(|cx| inner.poll_ready(cx)).await {
-                    Ok(()) => {}
-                    Err(never) => match never {},
-                }
-                match inner.call(request).await {
-                    Ok(response) => response.map(|body| body.map_err(Into::into).boxed_unsync()),
-                    Err(never) => match never {},
-                }
+                let mut behind = self.behind.clone();
+                let Ok(()) = std::future::poll_fn(|cx| behind.poll_ready(cx)).await;
+                let Ok(response) = behind.call(request).await;
+                response.map(|body| body.map_err(Into::into).boxed_unsync())
             }
         };
         if let Some(metrics) = &self.metrics {
@@ -70,7 +79,7 @@ where
         peer: SocketAddr,
     ) -> Result<Request<ClientBody>, Fault> {
         let (mut parts, body) = request.into_parts();
-        admit(&mut parts, &self.identity)?;
+        self.admission.admit(&mut parts)?;
         parts.extensions.insert(Peer::from(peer));
         parts.extensions.insert(PeerTrust::default());
         Ok(Request::from_parts(parts, ClientBody::new(body, self.body)?))

@@ -1,22 +1,17 @@
 //! Taking connections until told to stop, whatever happens to single ones.
 
-use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Request, Response};
-use http_body::Body;
-use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tower_service::Service;
 
-use crate::body::{BoxError, ClientBody};
 use crate::connection::{self, ConnectionLimits};
-use crate::front::Front;
+use crate::front::{Behind, Front};
 use crate::noise::{Event, Noise};
 
 /// How long to pause when the machine has no sockets left.
@@ -24,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves all connections until `stop` becomes true, then finishes what is in flight, for at most
 /// `grace`. Tells how many connections had to be cut off.
-pub(crate) async fn run<S, B>(
+pub(crate) async fn run<S: Behind>(
     listener: TcpListener,
     front: Arc<Front<S>>,
     limits: ConnectionLimits,
@@ -32,14 +27,7 @@ pub(crate) async fn run<S, B>(
     noise: Arc<Noise>,
     mut stop: watch::Receiver<bool>,
     grace: Duration,
-) -> usize
-where
-    S: Service<Request<ClientBody>, Response = Response<B>, Error = Infallible>,
-    S: Clone + Send + Sync + 'static,
-    S::Future: Send,
-    B: Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
+) -> usize {
     let places = Arc::new(Semaphore::new(most));
     let mut connections = JoinSet::new();
     loop {
@@ -65,7 +53,7 @@ where
     cut_off
 }
 
-type Accepted = (tokio::sync::OwnedSemaphorePermit, tokio::net::TcpStream, std::net::SocketAddr);
+type Accepted = (OwnedSemaphorePermit, TcpStream, SocketAddr);
 
 /// Takes one connection, once there is a place for it; `None` when that failed.
 async fn accept(

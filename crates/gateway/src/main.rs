@@ -23,6 +23,8 @@ mod settings;
 mod upstream;
 mod wire;
 
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -79,18 +81,19 @@ fn main() -> ExitCode {
             let served = runtime.and_then(|runtime| runtime.block_on(serve::serve(gateway)));
             served.map_err(|error| error.to_string())
         }),
-        Command::Check { file } => with(&file, |gateway| {
-            print!("{}", check::table(&gateway.policy));
-            Ok(())
-        }),
+        Command::Check { file } => with(&file, |gateway| say(&check::table(&gateway.policy))),
         Command::Explain { file, target, method, headers, peer } => with(&file, |gateway| {
             let described = Described { method, target, headers, peer };
             let runtime = tokio::runtime::Builder::new_current_thread().build();
             let runtime = runtime.map_err(|error| error.to_string())?;
-            print!("{}", runtime.block_on(gateway.explain(described))?);
-            Ok(())
+            say(&runtime.block_on(gateway.explain(described))?)
         }),
     }
+}
+
+/// Prints to standard output, which may be closed.
+fn say(text: &dyn Display) -> Result<(), String> {
+    write!(io::stdout(), "{text}").map_err(|error| format!("cannot print: {error}"))
 }
 
 /// Does something with what a file describes, once its problems have been told.

@@ -1,6 +1,6 @@
 //! `tollgate serve`: the gateway from start to stop.
 
-use std::io::{self, Write};
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -27,16 +27,17 @@ pub(crate) async fn serve(gateway: Gateway) -> io::Result<()> {
     let (stop, stopped) = watch::channel(false);
 
     let metrics_address = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
-    gateway.announce(&mut io::stdout().lock(), listener.local_addr()?, metrics_address)?;
+    // Traffic is served whether or not anybody reads what is printed.
+    let _ = gateway.announce(&mut io::stdout().lock(), listener.local_addr()?, metrics_address);
     tracing::info!(listen = %listener.local_addr()?, "serving");
 
     let noise = gateway.noise.clone();
     let summing_up = tokio::spawn(async move { noise.sum_up().await });
     let page = metrics.map(|listener| {
         let front = Front {
-            inner: Page(gateway.metrics.clone()),
+            behind: Page(gateway.metrics.clone()),
+            admission: gateway.admission.clone(),
             body: settings.body,
-            identity: Arc::from([]),
             metrics: None,
         };
         // A scrape is short: none is waited for.
@@ -78,7 +79,7 @@ pub(crate) async fn serve(gateway: Gateway) -> io::Result<()> {
         0 => tracing::info!("stopped"),
         cut_off => tracing::warn!(cut_off, "stopped: not all requests were finished in time"),
     }
-    io::stdout().flush()
+    Ok(())
 }
 
 /// Connections to the metrics at once.

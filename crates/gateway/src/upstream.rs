@@ -43,6 +43,9 @@ impl Upstream {
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(patience.connect));
         connector.set_nodelay(true);
+        // Else an upstream that takes nothing more would hold what is to be written, and with it
+        // the client's connection, for as long as it likes.
+        connector.set_tcp_user_timeout(Some(patience.answer));
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(patience.idle)

@@ -11,10 +11,13 @@ use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 
 use crate::client::Client;
-use crate::program::{DEADLINE, Program};
-use crate::upstream::Upstream;
+use crate::program::{DEADLINE, Program, until};
+use crate::upstream::{Keep, Upstream};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// GET, http, /, and the authority `h`, by the static table.
+const HEAD: [u8; 6] = [0x82, 0x86, 0x84, 0x41, 0x01, b'h'];
 
 async fn connect(address: SocketAddr) -> SendRequest<Full<Bytes>> {
     let stream = tokio::net::TcpStream::connect(address).await.unwrap();
@@ -71,6 +74,11 @@ async fn what_is_ambiguous_is_refused_and_the_connection_goes_on() {
         let shown = format!("{request:?}");
         assert_eq!(ask(&mut sender, request).await.0, 400, "{shown}");
     }
+    let long = Request::get(format!("http://h/{}", "a".repeat(9_000)));
+    assert_eq!(ask(&mut sender, long).await.0, 414);
+    let many =
+        (0..101).fold(Request::get("http://h/"), |many, n| many.header(format!("x-{n}"), "a"));
+    assert_eq!(ask(&mut sender, many).await.0, 431);
     assert_eq!(ask(&mut sender, Request::get("http://h/last").header("host", "h")).await.0, 200);
     assert_eq!(upstream.asked(), ["GET /last"]);
 }
@@ -101,14 +109,10 @@ fn read_until(stream: &mut TcpStream, enough: impl Fn(&[u8]) -> bool) -> Vec<u8>
 fn streams_reset_in_rows_end_the_connection_and_nobody_else_is_hurt() {
     let upstream = Upstream::start();
     let gateway = Program::serve(&upstream.config());
-    let mut stream = TcpStream::connect(gateway.address).unwrap();
-    stream.set_read_timeout(Some(DEADLINE)).unwrap();
-    stream.write_all(&[PREFACE, &frame(4, 0, 0, &[])].concat()).unwrap();
-    // GET, http, /, and the authority `h`, from the static table.
-    let head = [0x82, 0x86, 0x84, 0x41, 0x01, b'h'];
+    let mut stream = raw(&gateway);
     for nth in 0..500u32 {
         let id = nth * 2 + 1;
-        let both = [frame(1, 0x5, id, &head), frame(3, 0, id, &8u32.to_be_bytes())].concat();
+        let both = [frame(1, 0x5, id, &HEAD), frame(3, 0, id, &8u32.to_be_bytes())].concat();
         if stream.write_all(&both).is_err() {
             break;
         }
@@ -137,4 +141,87 @@ fn an_idle_connection_is_closed_and_so_is_half_a_preface() {
         let closed = stream.read(&mut [0]).map_or(true, |read| read == 0);
         assert!(closed);
     }
+}
+
+/// A connection that has said hello.
+fn raw(gateway: &Program) -> TcpStream {
+    let mut stream = TcpStream::connect(gateway.address).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    stream.set_write_timeout(Some(DEADLINE)).unwrap();
+    stream.write_all(&[PREFACE, &frame(4, 0, 0, &[])].concat()).unwrap();
+    stream
+}
+
+#[test]
+fn t15_a_reset_gives_no_charge_back() {
+    let upstream = Upstream::with(|seen, stream| {
+        if seen.what() == "GET /" {
+            // Held until the client has gone.
+            let _ = stream.read(&mut [0]);
+            return Keep::Closed;
+        }
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        Keep::Open
+    });
+    let limit = "[[limit]]\nname = \"all\"\nrate = \"3/hour\"\n";
+    let gateway = Program::serve(&(upstream.config() + limit));
+    let mut stream = raw(&gateway);
+    for id in [1u32, 3, 5] {
+        stream.write_all(&frame(1, 0x5, id, &HEAD)).unwrap();
+        let wanted = usize::try_from(id.div_ceil(2)).unwrap();
+        until("it is asked", || (upstream.asked().len() == wanted).then_some(()));
+        stream.write_all(&frame(3, 0, id, &8u32.to_be_bytes())).unwrap();
+    }
+    let get = "GET /after HTTP/1.1\r\nHost: h\r\n\r\n";
+    assert_eq!(Client::ask(gateway.address, get).status, 429);
+}
+
+/// Kilobytes of memory that the program holds.
+fn resident(gateway: &Program) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[test]
+fn t15_floods_of_frames_cost_little_memory_and_hurt_nobody() {
+    let upstream = Upstream::start();
+    let gateway = Program::serve(&upstream.config());
+    let get = "GET /other HTTP/1.1\r\nHost: h\r\n\r\n";
+    assert_eq!(Client::ask(gateway.address, get).status, 200);
+    let before = resident(&gateway);
+    let floods: [Vec<u8>; 5] = [
+        // A head that never ends.
+        [frame(1, 0x1, 1, &HEAD), frame(9, 0, 1, &[0u8; 1024]).repeat(20_000)].concat(),
+        // Data without data, on an open stream.
+        [frame(1, 0x4, 1, &HEAD), frame(0, 0, 1, &[]).repeat(100_000)].concat(),
+        frame(4, 0, 0, &[]).repeat(100_000),
+        frame(6, 0, 0, &[0; 8]).repeat(100_000),
+        // One header, indexed and then named again and again.
+        [
+            frame(
+                1,
+                0x1,
+                1,
+                &[&HEAD[..], &[0x40, 1, b'x', 0x7f, 0x81, 0x1e], &[b'y'; 4000]].concat(),
+            ),
+            frame(9, 0x4, 1, &[0xbe; 16_000]),
+        ]
+        .concat(),
+    ];
+    for flood in floods {
+        let mut stream = raw(&gateway);
+        for part in flood.chunks(64 * 1024) {
+            // Answers are read, or the two would wait for each other.
+            stream.set_nonblocking(true).unwrap();
+            let _ = stream.read(&mut [0; 256 * 1024]);
+            stream.set_nonblocking(false).unwrap();
+            if stream.write_all(part).is_err() {
+                break;
+            }
+        }
+        assert_eq!(Client::ask(gateway.address, get).status, 200);
+    }
+    let grown = resident(&gateway).saturating_sub(before);
+    assert!(grown < 20 * 1024, "{grown} kB");
 }

@@ -18,5 +18,6 @@ mod limits;
 mod metrics;
 mod program;
 mod shutdown;
+mod slow;
 mod spelling;
 mod upstream;
