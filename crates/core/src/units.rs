@@ -10,7 +10,8 @@ const UNITS: [(u64, &[&str]); 7] = [
     (60_000_000, &["m", "minute", "minutes", "min", "mins"]),
     (1_000_000, &["s", "second", "seconds", "sec", "secs"]),
     (1_000, &["ms", "millisecond", "milliseconds"]),
-    (1, &["us", "microsecond", "microseconds", "µs"]),
+    // U+00B5, which keyboards type, and U+03BC, to which Unicode normalisation turns it.
+    (1, &["us", "microsecond", "microseconds", "\u{b5}s", "\u{3bc}s"]),
 ];
 
 const CALENDAR: [&str; 5] = ["month", "months", "year", "years", "y"];
@@ -140,6 +141,27 @@ impl fmt::Display for ShortPeriod {
         match UNITS.iter().find(|(per_unit, _)| *per_unit == self.0) {
             Some((_, [name, ..])) => f.write_str(name),
             _ => write_span(self.0, f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_letters_that_look_like_mu_are_micro() {
+        for text in ["5us", "5\u{b5}s", "5\u{3bc}s"] {
+            assert_eq!(read_span(text), Ok(5), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_other_digits_or_marks_pass_for_plain_ones() {
+        let foreign =
+            ["\u{ff11}s", "\u{661}s", "1\u{ff53}", "1\u{17f}", "\u{200f}1s", "1s\u{200e}"];
+        for text in foreign {
+            assert!(read_span(text).is_err(), "{text:?}");
         }
     }
 }
