@@ -46,6 +46,13 @@ impl When {
         Ok(self)
     }
 
+    /// The same, and all methods and paths of `other`.
+    pub(crate) fn and(mut self, other: When) -> When {
+        self.methods.extend(other.methods);
+        self.paths.extend(other.paths);
+        self
+    }
+
     pub(crate) fn methods(&self) -> &[Method] {
         &self.methods
     }

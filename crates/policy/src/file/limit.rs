@@ -199,8 +199,10 @@ fn condition(
         reading.report(Problem::error(span, message, expected));
     }
     for text in texts.unwrap_or_default() {
-        match add(when.clone(), text.as_str()) {
-            Ok(with) => when = with,
+        // Each by itself, so that a wrong one loses nothing and a long list takes no square of its
+        // length.
+        match add(When::default(), text.as_str()) {
+            Ok(one) => when = when.and(one),
             Err(why) => reading.refuse(&text, format!("`{}`: {why}", text.shown()), expected),
         }
     }
