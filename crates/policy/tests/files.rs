@@ -361,6 +361,13 @@ fn a_file_cannot_take_over_the_terminal() {
     assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
 }
 
+#[test]
+fn no_problem_turns_the_text_of_a_terminal_around() {
+    let marks = "\u{202e}\u{2066}\u{200f}\u{61c}";
+    let (_, shown) = error(&limit(&format!("rate = \"1/s\"\n\"{marks}x\" = 1")));
+    assert!(!shown.contains(|c| marks.contains(c)), "{shown:?}");
+}
+
 /// A seeded generator, so that a failure can be repeated.
 struct Random(u64);
 

@@ -56,11 +56,18 @@ fn window(line: &str, column: usize) -> (String, usize) {
     (line.trim_end().chars().skip(start).take(WIDTH).collect(), before - start)
 }
 
-/// Without the control characters with which a file could take over a terminal.
+/// Without the characters with which a file could take over a terminal, or turn its text around
+/// (Unicode's controls of direction, UAX 9).
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c == '\t' { ' ' } else { c }).map(shown).collect()
 }
 
 fn shown(character: char) -> char {
-    if character.is_control() { char::REPLACEMENT_CHARACTER } else { character }
+    match character {
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            char::REPLACEMENT_CHARACTER
+        }
+        _ if character.is_control() => char::REPLACEMENT_CHARACTER,
+        _ => character,
+    }
 }
