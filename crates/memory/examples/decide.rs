@@ -1,6 +1,6 @@
 //! Decisions on string keys, for instruction counts and rough times.
 //!
-//! `decide KEYS ROUNDS [charge|peek|refuse|three|constant]`; the keys come in a scattered order.
+//! `decide KEYS ROUNDS [charge|peek|refuse|three|constant|each]`; the keys come in a scattered order.
 
 use std::hint::black_box;
 
@@ -28,9 +28,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let clock = SystemClock::new();
     let mut allowed = 0usize;
+    let mut charges = Vec::new();
     for round in 0..=rounds {
         let start = clock.now();
-        for key in &keys {
+        if what == "each" {
+            for batch in keys.chunks(64) {
+                charges.clear();
+                charges.extend(batch.iter().map(|key| Charge::new(&first, *key)));
+                memory.decide_each(mode, black_box(&charges), |decision| {
+                    allowed += usize::from(decision.is_allowed());
+                });
+            }
+        }
+        for key in keys.iter().filter(|_| what != "each") {
             let one = match &*what {
                 "constant" => Charge::new(&first, 0u64),
                 _ => Charge::new(&first, *key),

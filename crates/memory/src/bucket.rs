@@ -69,6 +69,14 @@ impl Bucket {
         (control & Control::LOCKED == 0).then_some(Control(control))
     }
 
+    /// Reads a word of each cache line.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        let [.., last] = &self.cells;
+        // Relaxed: what is read is not used.
+        self.control.load(Ordering::Relaxed) ^ last.tag()
+    }
+
     /// Whether everything read since `seen` belongs to that version.
     #[inline]
     pub(crate) fn still(&self, seen: Control) -> bool {

@@ -23,11 +23,22 @@ impl Memory {
         mode: Mode,
         charge: &Charge<'l, '_>,
     ) -> Decision<'l> {
+        self.decide_known(now, mode, charge, self.fingerprint(charge.limit, &charge.key))
+    }
+
+    /// The same once the key's fingerprint is known.
+    #[inline(always)]
+    fn decide_known<'l>(
+        &self,
+        now: Tick,
+        mode: Mode,
+        charge: &Charge<'l, '_>,
+        fingerprint: Fingerprint,
+    ) -> Decision<'l> {
         let Charge { limit, key, effect, patience, .. } = *charge;
         let Rule::Words(rule) = limit.rule() else {
             return self.decide_several(now, mode, slice::from_ref(charge));
         };
-        let fingerprint = self.fingerprint(limit, &key);
         let blocked = self.blocks.left(fingerprint, now);
         let at = limit.moment(now, &key);
         loop {
@@ -58,6 +69,45 @@ impl Memory {
             };
             let answer = Answer::new(limit, effect, verdict, charged, left, (now, at));
             return Decision::new(Few::one(answer), cost);
+        }
+    }
+
+    /// Decides many charges, each by itself and all at one instant, and tells the decisions in order.
+    ///
+    /// It looks at the buckets of 16 charges before it decides the first of them, so that the
+    /// machine fetches them at once: on tables larger than its caches several times as fast as
+    /// single calls. Allocates nothing.
+    ///
+    /// ```
+    /// use tollgate_core::{Charge, Limit, Mode};
+    /// let memory = tollgate_memory::Memory::new();
+    /// let limit = Limit::new("per-client", "1/minute".parse()?)?;
+    /// let charges = ["a", "b", "a"].map(|key| Charge::new(&limit, key));
+    /// let mut allowed = Vec::new();
+    /// memory.decide_each(Mode::Charge, &charges, |decision| allowed.push(decision.is_allowed()));
+    /// assert_eq!(allowed, [true, true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn decide_each<'l>(
+        &self,
+        mode: Mode,
+        charges: &[Charge<'l, '_>],
+        mut tell: impl FnMut(Decision<'l>),
+    ) {
+        let now = self.time.now();
+        self.trickle(now);
+        for batch in charges.chunks(16) {
+            let mut keys = [Fingerprint(0); 16];
+            let mut touched = 0;
+            for (key, charge) in keys.iter_mut().zip(batch) {
+                *key = self.fingerprint(charge.limit, &charge.key);
+                touched ^= self.table.touch(*key);
+            }
+            // Nothing depends on what was read, only on its being near.
+            std::hint::black_box(touched);
+            for (key, charge) in keys.iter().zip(batch) {
+                tell(self.decide_known(now, mode, charge, *key));
+            }
         }
     }
 

@@ -34,6 +34,8 @@ struct Slot<'t> {
     before: State,
     step: Step,
     outcome: Outcome,
+    /// Whether its step is what is written to its cell.
+    stands: bool,
 }
 
 impl Slot<'_> {
@@ -48,6 +50,7 @@ impl Slot<'_> {
         before: State::FRESH,
         step: Step { ruling: tollgate_core::algorithm::Ruling::Allow, next: State::FRESH },
         outcome: Outcome::Kept,
+        stands: false,
     };
 
     /// Which of the writes to one cell stands: the later here. A shadow charge's step holds the
@@ -100,14 +103,14 @@ impl Memory {
             let mut locks = (attempt >= OPTIMISTIC).then(|| self.lock_homes(charges, slots));
             self.look(charges, slots, locks.as_ref());
             settle(mode, charges, slots, &logs);
-            if mode == Mode::Peek || slots.iter().all(|slot| slot.outcome == Outcome::Kept) {
+            if mode == Mode::Peek || !slots.iter().any(|slot| slot.stands) {
                 if locks.is_some() || views(slots).all(|view| view.still()) {
                     break;
                 }
                 continue;
             }
-            let missing = missing(charges, slots, &logs);
-            if missing.iter().count() > places.len() {
+            if missing(charges, slots, &logs).count() > places.len() {
+                let missing: Few<Fingerprint> = missing(charges, slots, &logs).collect();
                 // Making room may need the lock of any bucket, so none is held.
                 drop(locks);
                 let free = |key| self.tally.place().unwrap_or_else(|| self.make_room(key, now));
@@ -247,36 +250,63 @@ impl Memory {
 
 /// Asks every rule, and says what becomes of each charge.
 fn settle(mode: Mode, charges: &[Charge<'_, '_>], slots: &mut [Slot<'_>], logs: &Locked<'_>) {
-    let none = Log::default();
-    let most = up_to(charges, slots, logs);
+    let most = if mode == Mode::UpTo { up_to(charges, slots, logs) } else { u64::MAX };
     for (slot, charge) in slots.iter_mut().zip(charges) {
         slot.cost = if mode == Mode::UpTo { most } else { charge.cost };
+        slot.total = slot.cost;
     }
-    for index in 0..slots.len() {
-        let Some((charge, mut slot)) = charges.get(index).zip(slots.get(index).copied()) else {
-            continue;
-        };
-        let merged = charges.iter().zip(&*slots).filter(|(other, its)| {
-            its.cell == slot.cell
-                && (charge.effect == Effect::Shadow || other.effect == Effect::Enforce)
-        });
-        slot.total = merged.fold(0u64, |sum, (_, its)| sum.saturating_add(its.cost));
-        let step = match charge.limit.rule() {
+    let merged = slots.iter().enumerate().any(|(index, slot)| slot.cell != index);
+    if merged {
+        add_up(charges, slots);
+    }
+    for (slot, charge) in slots.iter_mut().zip(charges) {
+        slot.step = match charge.limit.rule() {
             Rule::Words(rule) => rule.ask(slot.before, slot.at, slot.total, charge.patience),
             Rule::Log(rule) => {
+                let none = Log::default();
                 let log = logs.get(slot.key).unwrap_or(&none);
                 slot.before = rule.ask(log, slot.at, 0).next;
                 rule.ask(log, slot.at, slot.total)
             }
         };
-        slot.step = refuse_if(slot.blocked, step, slot.before, slot.total);
-        if let Some(place) = slots.get_mut(index) {
-            *place = slot;
+        if slot.blocked.is_some() {
+            slot.step = refuse_if(slot.blocked, slot.step, slot.before, slot.total);
         }
     }
     let all_pass = passes(charges.iter().zip(&*slots).map(|(c, s)| (c.effect, s.step.ruling)));
     for slot in slots.iter_mut() {
         slot.outcome = Outcome::of(Mode::Charge, all_pass, slot.cost, slot.before, &slot.step);
+        slot.stands = slot.outcome != Outcome::Kept;
+    }
+    if merged {
+        choose(charges, slots);
+    }
+}
+
+/// Charges of one limit and key are asked with their sum, a shadow one with the enforcing ones and
+/// its like.
+fn add_up(charges: &[Charge<'_, '_>], slots: &mut [Slot<'_>]) {
+    let sum = |charge: &Charge<'_, '_>, cell| {
+        let merged = charges.iter().zip(&*slots).filter(|(other, its)| {
+            its.cell == cell && (charge.effect == Effect::Shadow || other.effect == Effect::Enforce)
+        });
+        merged.fold(0u64, |sum, (_, its)| sum.saturating_add(its.cost))
+    };
+    let sums: Few<u64> = charges.iter().zip(&*slots).map(|(c, s)| sum(c, s.cell)).collect();
+    for (slot, sum) in slots.iter_mut().zip(sums) {
+        slot.total = sum;
+    }
+}
+
+/// Leaves standing one write per cell.
+fn choose(charges: &[Charge<'_, '_>], slots: &mut [Slot<'_>]) {
+    let last = |cell| {
+        let of_cell = slots.iter().zip(charges).enumerate().filter(|(_, (s, _))| s.cell == cell);
+        of_cell.max_by_key(|(_, (slot, charge))| slot.rank(charge.effect)).map(|(index, _)| index)
+    };
+    let lasts: Few<Option<usize>> = slots.iter().map(|slot| last(slot.cell)).collect();
+    for ((index, slot), last) in slots.iter_mut().enumerate().zip(lasts) {
+        slot.stands &= last == Some(index);
     }
 }
 
@@ -303,29 +333,20 @@ fn writes<'s, 't, 'l, 'k>(
     charges: &'s [Charge<'l, 'k>],
     slots: &'s [Slot<'t>],
 ) -> impl Iterator<Item = (&'s Slot<'t>, &'s Charge<'l, 'k>)> {
-    let firsts = slots.iter().enumerate().filter(|(index, slot)| slot.cell == *index);
-    firsts.filter_map(|(cell, _)| standing(charges, slots, cell))
-}
-
-/// The charge of a cell whose write stands.
-fn standing<'s, 't, 'l, 'k>(
-    charges: &'s [Charge<'l, 'k>],
-    slots: &'s [Slot<'t>],
-    cell: usize,
-) -> Option<(&'s Slot<'t>, &'s Charge<'l, 'k>)> {
-    let of_cell = slots.iter().zip(charges).filter(move |(slot, _)| slot.cell == cell);
-    of_cell
-        .max_by_key(|(slot, charge)| slot.rank(charge.effect))
-        .filter(|(slot, _)| slot.outcome != Outcome::Kept)
+    slots.iter().zip(charges).filter(|(slot, _)| slot.stands)
 }
 
 /// The keys whose entries have to be added.
-fn missing(charges: &[Charge<'_, '_>], slots: &[Slot<'_>], logs: &Locked<'_>) -> Few<Fingerprint> {
+fn missing<'s, 't, 'l, 'k>(
+    charges: &'s [Charge<'l, 'k>],
+    slots: &'s [Slot<'t>],
+    logs: &'s Locked<'t>,
+) -> impl Iterator<Item = Fingerprint> {
     let missing = writes(charges, slots).filter(|(slot, charge)| match charge.limit.rule() {
         Rule::Words(_) => slot.view.is_none_or(|view| view.entry.is_none()),
         Rule::Log(_) => logs.get(slot.key).is_none(),
     });
-    missing.map(|(slot, _)| slot.key).collect()
+    missing.map(|(slot, _)| slot.key)
 }
 
 fn views<'t>(slots: &[Slot<'t>]) -> impl Iterator<Item = View<'t>> {
@@ -361,7 +382,11 @@ fn answer<'l>(
     slots: &[Slot<'_>],
 ) -> Decision<'l> {
     let answers = slots.iter().zip(charges).map(|(slot, charge)| {
-        let left = standing(charges, slots, slot.cell).map_or(slot.before, |(s, _)| s.step.next);
+        let written = match slot.stands {
+            true => Some(slot),
+            false => slots.iter().find(|other| other.cell == slot.cell && other.stands),
+        };
+        let left = written.map_or(slot.before, |slot| slot.step.next);
         let charged = mode != Mode::Peek && slot.outcome == Outcome::Charged;
         let verdict = told(charge.limit.verdict(slot.step.ruling, now), slot.blocked);
         let charged = if charged { slot.cost } else { 0 };

@@ -7,7 +7,7 @@ use tollgate_core::algorithm::{Moment, State, WordRule};
 use tollgate_core::{Limit, Resolution, Tick};
 
 use crate::bucket::Cell;
-use crate::sync::{Mutex, whole};
+use crate::sync::{AtomicU64, Mutex, Ordering, whole};
 
 /// The numbers of a rule and the tick it counts in; limits of equal numbers share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +58,8 @@ impl Shape {
 pub(crate) struct Shapes {
     by_number: Box<[OnceLock<Shape>]>,
     numbers: Mutex<HashMap<Shape, u64>>,
+    /// The number last found for limits whose id ends in this index: most new entries need no lock.
+    latest: [AtomicU64; 64],
 }
 
 /// The number of an entry whose shape found no place. No number is 0, so that no tag is.
@@ -66,7 +68,7 @@ const UNLISTED: u64 = Cell::LAST_SHAPE;
 impl Shapes {
     pub(crate) fn new() -> Shapes {
         let by_number = (0..UNLISTED).map(|_| OnceLock::new()).collect();
-        Shapes { by_number, numbers: Mutex::default() }
+        Shapes { by_number, numbers: Mutex::default(), latest: [0; 64].map(AtomicU64::new) }
     }
 
     /// The number to write beside a state of `limit`; `written` is the one that stands there.
@@ -88,6 +90,21 @@ impl Shapes {
     fn find(&self, limit: &Limit, rule: &WordRule) -> u64 {
         let (resolution, figures) = (limit.resolution(), figures(limit));
         let shape = Shape { rule: *rule, resolution, figures };
+        let [low, ..] = limit.id().to_le_bytes();
+        let latest = self.latest.get(usize::from(low & 63));
+        // Relaxed: whatever number is read, the shape behind it is compared.
+        let number = latest.map_or(0, |latest| latest.load(Ordering::Relaxed));
+        if self.get(number) == Some(&shape) {
+            return number;
+        }
+        let number = self.register(shape);
+        if let Some(latest) = latest {
+            latest.store(number, Ordering::Relaxed);
+        }
+        number
+    }
+
+    fn register(&self, shape: Shape) -> u64 {
         let mut numbers = whole(self.numbers.lock());
         if let Some(number) = numbers.get(&shape) {
             return *number;

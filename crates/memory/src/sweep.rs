@@ -16,7 +16,7 @@ pub(crate) const STEP: u64 = 512;
 /// Shards of logs per due step, if they are due as well.
 const SHARDS: u64 = 16;
 /// Buckets that are compared when an entry has to give way: some 30 entries.
-const CANDIDATES: u64 = 8;
+pub(crate) const CANDIDATES: u64 = 8;
 /// Candidate sets looked through before an entry is admitted beyond the cap. Only a table nearly
 /// empty beside its logs, or more threads than entries, needs more than one.
 const TRIES: u64 = 16;
@@ -90,9 +90,10 @@ impl Memory {
         let count = self.table.count();
         let mut least: Option<(u64, u64, View<'_>)> = None;
         let mut recovered = 0;
-        for offset in 0..CANDIDATES.min(count) {
-            // The eight of an aligned group, this one first.
-            let home = (from ^ offset).checked_rem(count).unwrap_or(0);
+        // The eight of an aligned group, this one first. None outside it: a group that also lost for
+        // others would be drained of what it can spare.
+        let group = (0..CANDIDATES).map(|offset| from.checked_rem(count).unwrap_or(0) ^ offset);
+        for home in group.filter(|home| *home < count) {
             let Some(view) = self.table.seen(home) else { continue };
             for (tag, entry) in self.table.entries(&view) {
                 let reset = self.micros_to_reset(entry.shape, entry.state, now);

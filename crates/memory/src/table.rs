@@ -14,6 +14,7 @@ use tollgate_core::algorithm::State;
 
 use crate::bucket::{Bucket, Cell, Control, Link, Lock};
 use crate::fingerprint::Fingerprint;
+use crate::sweep::CANDIDATES;
 use crate::sync::{AtomicU64, Mutex, Ordering, Patience, TryLockError, whole};
 use segments::{SEGMENT, Segments};
 
@@ -86,7 +87,9 @@ impl Table {
     /// A table for `entries` at most.
     pub(crate) fn new(entries: u64) -> Table {
         let (load, per) = LOAD;
-        let most = entries.saturating_mul(per).div_ceil(load).max(1);
+        let most = entries.saturating_mul(per).div_ceil(load);
+        // Whole groups, so that each has the same number of candidates when the table is full.
+        let most = most.next_multiple_of(CANDIDATES.min(most.next_power_of_two())).max(1);
         let buckets = Segments::new(most);
         buckets.ready(0);
         Table {
@@ -133,6 +136,12 @@ impl Table {
             }
             patience.pause();
         }
+    }
+
+    /// Reads both cache lines of a key's bucket, to have them near.
+    #[inline]
+    pub(crate) fn touch(&self, key: Fingerprint) -> u64 {
+        self.buckets.at(self.home(key)).touch()
     }
 
     /// Where a key lives now.
