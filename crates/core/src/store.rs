@@ -30,6 +30,11 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// Only when the store could not be asked.
     fn give<'a>(&'a self, receipt: Receipt<'a>, actual: u64) -> Reply<'a, ()>;
+
+    /// The same store as one in this process, if it is one: who must not wait need not.
+    fn local(&self) -> Option<&dyn LocalStore> {
+        None
+    }
 }
 
 /// A store in this process: it answers at once and cannot fail.

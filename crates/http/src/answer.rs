@@ -15,7 +15,7 @@ use http::{Response, StatusCode};
 use tollgate_core::{Answer, Decision, Effect, Span, Verdict};
 use tollgate_policy::{KeyPart, Lack, Message, Refused};
 
-use crate::dialect::{Dialects, write_shadows};
+use crate::dialect::{Dialects, Lines};
 
 pub use body::Format;
 pub use cors::{Cors, CorsError};
@@ -182,11 +182,14 @@ impl Responder {
 
     /// Writes what a decision says into the headers of the answer to a request that passed.
     pub fn tell<B>(&self, decision: &Decision<'_>, response: &mut Response<B>) {
-        let told = self.dialects.write(decision, response);
-        let shadows = write_shadows(decision, response.headers_mut());
-        if told || shadows {
-            self.expose(response.headers_mut());
+        if let Some(told) = self.told(decision) {
+            told.write(response);
         }
+    }
+
+    /// The same, to be written once the answer is there.
+    pub(crate) fn told(&self, decision: &Decision<'_>) -> Option<Told> {
+        Some(Told { lines: self.dialects.tell(decision)?, exposed: self.exposed.clone() })
     }
 
     /// The whole answer to a refused request with these headers.
@@ -209,9 +212,10 @@ impl Responder {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
         }
         if let Refusal::Limited(decision) = refusal {
-            self.dialects.write(decision, &mut response);
-            write_shadows(decision, response.headers_mut());
-            self.expose(response.headers_mut());
+            match self.told(decision) {
+                Some(told) => told.write(&mut response),
+                None => expose(self.exposed.as_ref(), response.headers_mut()),
+            }
         }
         self.cors.allow(request, response.headers_mut());
         response
@@ -224,11 +228,24 @@ impl Responder {
         response.headers_mut().insert(CONTENT_TYPE, media_type);
         response
     }
+}
 
-    fn expose(&self, headers: &mut HeaderMap) {
-        if let Some(exposed) = &self.exposed {
-            headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, exposed.clone());
-        }
+/// What a decision says, apart from it.
+pub(crate) struct Told {
+    lines: Lines,
+    exposed: Option<HeaderValue>,
+}
+
+impl Told {
+    pub(crate) fn write<B>(self, response: &mut Response<B>) {
+        self.lines.write(response);
+        expose(self.exposed.as_ref(), response.headers_mut());
+    }
+}
+
+fn expose(exposed: Option<&HeaderValue>, headers: &mut HeaderMap) {
+    if let Some(exposed) = exposed {
+        headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, exposed.clone());
     }
 }
 

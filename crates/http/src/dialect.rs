@@ -13,12 +13,12 @@ use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
-use http::header::{HeaderMap, HeaderName};
-use http::{Response, StatusCode};
+use http::header::HeaderName;
 use tollgate_core::{Answer, Decision, Effect};
 
 use figures::Figures;
-use lines::Lines;
+
+pub(crate) use lines::Lines;
 use x_ratelimit::{HYPHENATED, PLAIN, Unit};
 
 /// The limits that only watch and would have refused this request: `"name", "other"`.
@@ -179,33 +179,24 @@ impl Dialects {
         self.spoken.iter().flat_map(|dialect| dialect.headers())
     }
 
-    /// Writes what a decision says into the headers of its answer, and whether that was anything.
+    /// What a decision says, ready to be written into the headers of its answer.
     ///
-    /// Lists are added to. A header with a single value stays as an inner limiter or an upstream has
-    /// set it when that leaves the client less, or refused it: then every header of its dialect
-    /// stays, so that no two of them speak of different limits. Shadow limits are not spoken of.
-    pub fn write<B>(&self, decision: &Decision<'_>, response: &mut Response<B>) -> bool {
-        if self.spoken.is_empty() {
-            return false;
-        }
-        let Some(decisive) = decision.decisive() else {
-            return false;
-        };
-        let told = Told {
-            decision,
-            decisive,
-            figures: Figures::of(decisive),
-            members: self.members,
-            refused_inside: decision.is_allowed()
-                && response.status() == StatusCode::TOO_MANY_REQUESTS,
-            there: response.headers(),
-        };
+    /// Lists are added to, single values replaced, but see [`lines::Family`]. Limits that only watch
+    /// are named when they would have refused, and not spoken of otherwise.
+    pub(crate) fn tell(&self, decision: &Decision<'_>) -> Option<Lines> {
         let mut lines = Lines::new();
-        for dialect in &self.spoken {
-            dialect.write(&told, &mut lines);
+        if !self.spoken.is_empty()
+            && let Some(decisive) = decision.decisive()
+        {
+            lines.reserve();
+            let figures = Figures::of(decisive);
+            let told = Told { decision, decisive, figures, members: self.members };
+            for dialect in &self.spoken {
+                dialect.write(&told, &mut lines);
+            }
         }
-        lines.write(response.headers_mut());
-        true
+        tell_shadows(decision, &mut lines);
+        (!lines.is_empty()).then_some(lines)
     }
 }
 
@@ -215,9 +206,6 @@ struct Told<'d, 'l> {
     decisive: &'d Answer<'l>,
     figures: Figures,
     members: Members,
-    refused_inside: bool,
-    /// What the answer has already.
-    there: &'d HeaderMap,
 }
 
 impl<'d, 'l> Told<'d, 'l> {
@@ -232,40 +220,21 @@ impl<'d, 'l> Told<'d, 'l> {
             (answer, if known { self.figures } else { Figures::of(answer) })
         })
     }
-
-    /// The text of a header that the answer has already.
-    fn text(&self, name: &HeaderName) -> Option<&'d str> {
-        self.there.get(name)?.to_str().ok()
-    }
-
-    /// The whole number that a header of the answer holds already.
-    fn number(&self, name: &HeaderName) -> Option<u64> {
-        self.text(name)?.parse().ok()
-    }
-
-    /// Whether the single-valued headers that an answer already has are to stay.
-    fn stays(&self, theirs: Option<u64>) -> bool {
-        theirs.is_some_and(|theirs| self.refused_inside || theirs <= self.figures.remaining)
-    }
 }
 
 /// Names the shadow limits that would have refused, if any would.
-pub(crate) fn write_shadows(decision: &Decision<'_>, headers: &mut HeaderMap) -> bool {
+fn tell_shadows(decision: &Decision<'_>, lines: &mut Lines) {
     let mut refusing = decision
         .answers()
         .filter(|answer| answer.effect() == Effect::Shadow && !answer.verdict().passes())
         .peekable();
-    if refusing.peek().is_none() {
-        return false;
+    if refusing.peek().is_some() {
+        for answer in refusing {
+            lines.next_member();
+            lines.string(answer.limit().name());
+        }
+        lines.append(&SHADOW);
     }
-    let mut lines = Lines::new();
-    for answer in refusing {
-        lines.next_member();
-        lines.string(answer.limit().name());
-    }
-    lines.append(&SHADOW);
-    lines.write(headers);
-    true
 }
 
 /// Why dialects cannot be spoken together.

@@ -1,5 +1,6 @@
 //! The tower layer: limits in front of any service.
 
+mod answering;
 mod body;
 mod complaint;
 mod head;
@@ -22,6 +23,7 @@ use crate::client::Peer;
 use crate::clients::Clients;
 use rules::Rules;
 
+pub use answering::Answering;
 pub use body::Body;
 pub use head::Head;
 pub use outcome::Outcome;

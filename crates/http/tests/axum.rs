@@ -15,6 +15,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tollgate_policy::{Count, KeyPart};
 
+const STORE: rig::Answers = rig::Answers::AtOnce;
+
 /// Serves the router and gives its address.
 async fn serve(router: Router) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

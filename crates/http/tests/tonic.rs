@@ -19,6 +19,8 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_types::StatusExt;
 
+const STORE: rig::Answers = rig::Answers::AtOnce;
+
 /// A client of the health service behind the layer.
 async fn connect(layer: RateLimitLayer) -> HealthClient<Channel> {
     let layer =

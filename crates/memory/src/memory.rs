@@ -186,4 +186,8 @@ impl Store for Memory {
         self.give_now(receipt, actual);
         Reply::ready(Ok(()))
     }
+
+    fn local(&self) -> Option<&dyn LocalStore> {
+        Some(self)
+    }
 }

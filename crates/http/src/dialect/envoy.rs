@@ -8,7 +8,7 @@
 use http::header::HeaderName;
 
 use super::Told;
-use super::lines::Lines;
+use super::lines::{Family, Lines};
 
 pub(super) static HEADERS: [HeaderName; 4] = [
     HeaderName::from_static("x-ratelimit-limit"),
@@ -19,9 +19,7 @@ pub(super) static HEADERS: [HeaderName; 4] = [
 
 pub(super) fn write(told: &Told<'_, '_>, lines: &mut Lines) {
     let [limit, remaining, reset, rate_limited] = &HEADERS;
-    if told.stays(told.number(remaining)) {
-        return;
-    }
+    lines.family(Family::of(remaining, told.figures.remaining));
     lines.integer(told.figures.limit);
     for (answer, figures) in told.members() {
         lines.next_member();

@@ -6,7 +6,7 @@
 use http::header::HeaderName;
 
 use super::Told;
-use super::lines::Lines;
+use super::lines::{Family, Lines};
 
 pub(super) static HEADERS: [HeaderName; 4] = [
     HeaderName::from_static("ratelimit-policy"),
@@ -17,9 +17,7 @@ pub(super) static HEADERS: [HeaderName; 4] = [
 
 pub(super) fn write(told: &Told<'_, '_>, lines: &mut Lines) {
     let [policy, limit, remaining, reset] = &HEADERS;
-    if told.stays(told.number(remaining)) {
-        return;
-    }
+    lines.family(Family::of(remaining, told.figures.remaining));
     write_policies(told, lines);
     lines.insert(policy);
     lines.insert_integer(limit, told.figures.limit);

@@ -6,16 +6,15 @@ use http::header::HeaderName;
 
 use super::Told;
 use super::ietf_draft6::write_policies;
-use super::lines::Lines;
+use super::lines::{Family, Lines};
 
 pub(super) static HEADERS: [HeaderName; 2] =
     [HeaderName::from_static("ratelimit-policy"), HeaderName::from_static("ratelimit")];
 
 pub(super) fn write(told: &Told<'_, '_>, lines: &mut Lines) {
     let [policy, rate_limit] = &HEADERS;
-    if told.stays(told.text(rate_limit).and_then(remaining)) {
-        return;
-    }
+    let left = told.figures.remaining;
+    lines.family(Family { name: rate_limit, read: remaining, remaining: left });
     write_policies(told, lines);
     lines.insert(policy);
     lines.raw("limit=");

@@ -3,30 +3,72 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use http::HeaderValue;
-use http::header::{HeaderMap, HeaderName};
+use http::header::HeaderName;
+use http::{HeaderValue, Response, StatusCode};
 use smallvec::SmallVec;
 
 use crate::escape::percent;
 
-/// Header values in the making, printable ASCII only. All of one answer share one allocation.
-pub(super) struct Lines {
+/// Headers in the making, printable ASCII only. They borrow nothing of the decision they tell, and
+/// all values share one allocation.
+pub(crate) struct Lines {
     bytes: Vec<u8>,
     start: usize,
-    ended: SmallVec<[(&'static HeaderName, Range<usize>, Existing); 8]>,
+    steps: SmallVec<[Step; 8]>,
 }
 
-/// What becomes of the lines that an answer already has under a name.
-#[derive(Clone, Copy)]
-enum Existing {
-    Kept,
-    Replaced,
+/// What is done to the headers of an answer, in order.
+enum Step {
+    /// Adds a line beside others of its name.
+    Append(&'static HeaderName, Range<usize>),
+    /// Puts a line in the place of others of its name, if its family is written.
+    Insert(&'static HeaderName, Range<usize>),
+    /// Begins the lines of one family.
+    Family(Family),
+}
+
+/// Headers of single values that speak of one limit together. As a whole they stay as an inner
+/// limiter or an upstream has set them when that refused the client, or leaves it no more than this.
+pub(super) struct Family {
+    /// The header that tells what remains.
+    pub(super) name: &'static HeaderName,
+    /// Reads that from its text.
+    pub(super) read: fn(&str) -> Option<u64>,
+    /// What would be written there.
+    pub(super) remaining: u64,
+}
+
+impl Family {
+    /// A family whose header is the number alone.
+    pub(super) fn of(name: &'static HeaderName, remaining: u64) -> Family {
+        Family { name, read: |text| text.parse().ok(), remaining }
+    }
+
+    fn stays<B>(&self, response: &Response<B>) -> bool {
+        let there = response.headers().get(self.name).and_then(|value| value.to_str().ok());
+        there.and_then(self.read).is_some_and(|left| {
+            response.status() == StatusCode::TOO_MANY_REQUESTS || left <= self.remaining
+        })
+    }
 }
 
 impl Lines {
     pub(super) fn new() -> Lines {
-        // Two policies with long names fit; more grow.
-        Lines { bytes: Vec::with_capacity(256), start: 0, ended: SmallVec::new() }
+        Lines { bytes: Vec::new(), start: 0, steps: SmallVec::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Makes room for what one limit is usually told; more grows.
+    pub(super) fn reserve(&mut self) {
+        self.bytes.reserve(256);
+    }
+
+    /// Begins the lines of one family.
+    pub(super) fn family(&mut self, family: Family) {
+        self.steps.push(Step::Family(family));
     }
 
     /// Adds a piece of syntax.
@@ -50,24 +92,32 @@ impl Lines {
     /// written as `%` and the two hex digits of each byte.
     pub(super) fn string(&mut self, text: &str) {
         self.bytes.push(b'"');
-        for byte in text.bytes() {
-            match byte {
-                b'"' | b'\\' => self.bytes.extend([b'\\', byte]),
-                b' '..=b'~' => self.bytes.push(byte),
-                _ => self.bytes.extend(percent(byte)),
-            }
+        if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\') {
+            self.bytes.extend_from_slice(text.as_bytes());
+        } else {
+            text.bytes().for_each(|byte| self.character(byte));
         }
         self.bytes.push(b'"');
     }
 
+    fn character(&mut self, byte: u8) {
+        match byte {
+            b'"' | b'\\' => self.bytes.extend([b'\\', byte]),
+            b' '..=b'~' => self.bytes.push(byte),
+            _ => self.bytes.extend(percent(byte)),
+        }
+    }
+
     /// Ends the line: it stands under `name` beside others.
     pub(super) fn append(&mut self, name: &'static HeaderName) {
-        self.end(name, Existing::Kept);
+        let line = self.end();
+        self.steps.push(Step::Append(name, line));
     }
 
     /// Ends the line: it stands under `name` instead of others.
     pub(super) fn insert(&mut self, name: &'static HeaderName) {
-        self.end(name, Existing::Replaced);
+        let line = self.end();
+        self.steps.push(Step::Insert(name, line));
     }
 
     /// A whole line of one integer.
@@ -77,25 +127,31 @@ impl Lines {
     }
 
     /// Puts all lines under their names.
-    pub(super) fn write(self, headers: &mut HeaderMap) {
+    pub(crate) fn write<B>(self, response: &mut Response<B>) {
         let bytes = Bytes::from(self.bytes);
-        headers.reserve(self.ended.len());
-        for (name, range, existing) in self.ended {
-            let value = HeaderValue::from_maybe_shared(bytes.slice(range))
-                .expect("only printable ASCII was written");
-            match existing {
-                Existing::Kept => {
-                    headers.append(name, value);
+        let value = |line| {
+            HeaderValue::from_maybe_shared(bytes.slice(line))
+                .expect("only printable ASCII was written")
+        };
+        // One more for the list of what is exposed.
+        response.headers_mut().reserve(self.steps.len() + 1);
+        let mut stays = false;
+        for step in self.steps {
+            match step {
+                Step::Family(family) => stays = family.stays(response),
+                Step::Append(name, line) => {
+                    response.headers_mut().append(name, value(line));
                 }
-                Existing::Replaced => {
-                    headers.insert(name, value);
+                Step::Insert(name, line) if !stays => {
+                    response.headers_mut().insert(name, value(line));
                 }
+                Step::Insert(..) => {}
             }
         }
     }
 
-    fn end(&mut self, name: &'static HeaderName, existing: Existing) {
-        self.ended.push((name, self.start..self.bytes.len(), existing));
-        self.start = self.bytes.len();
+    fn end(&mut self) -> Range<usize> {
+        let start = std::mem::replace(&mut self.start, self.bytes.len());
+        start..self.start
     }
 }

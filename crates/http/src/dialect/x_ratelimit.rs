@@ -6,7 +6,7 @@
 use http::header::HeaderName;
 
 use super::Told;
-use super::lines::Lines;
+use super::lines::{Family, Lines};
 
 /// Limit, remaining and reset, spelled as GitHub does.
 pub(super) static PLAIN: [HeaderName; 3] = [
@@ -37,9 +37,7 @@ pub(super) fn write(
     told: &Told<'_, '_>,
     lines: &mut Lines,
 ) {
-    if told.stays(told.number(remaining)) {
-        return;
-    }
+    lines.family(Family::of(remaining, told.figures.remaining));
     lines.insert_integer(limit, told.figures.limit);
     lines.insert_integer(remaining, told.figures.remaining);
     let instant = match unit {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Extensions, Request, Response};
-use tollgate_core::{Decision, Store, StoreError};
+use tollgate_core::{Decision, LocalStore, Store, StoreError};
 use tollgate_policy::{Count, Fallback, KeyPart, LimitSpec, Matches, Policy, Scratch, Selection};
 use tracing::{error, warn};
 
@@ -108,6 +108,11 @@ impl Rules {
             self.policy = self.policy.clone().with_ipv6_prefix(bits);
         }
         self.clients = clients;
+    }
+
+    /// The store, if it answers at once and nothing has to be done once the service has answered.
+    pub(super) fn local(&self) -> Option<&dyn LocalStore> {
+        self.store.local().filter(|_| self.refunds == Refunds::None)
     }
 
     /// What limits see of a request.

@@ -1,20 +1,20 @@
 //! One request: decide, call, give back, tell.
 
 use std::fmt;
-use std::future::Future;
 use std::mem;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode};
 use smallvec::SmallVec;
-use tollgate_core::{Charge, Decision, Mode, StoreError};
+use tollgate_core::{Charge, Decision, LocalStore, Mode, StoreError};
 use tollgate_policy::{Matches, Scratch};
 use tower_service::Service;
 
 use super::rules::{Judged, Refunds, Rules};
-use super::{Body, Outcome};
+use super::{Answering, Body, Outcome};
+use crate::answer::Told;
 
 /// A service behind limits; made by [`RateLimitLayer`](super::RateLimitLayer).
 #[derive(Clone)]
@@ -37,18 +37,50 @@ where
 {
     type Response = Response<Body<C>>;
     type Error = S::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, S::Error>> + Send>>;
+    type Future = Answering<S::Future, C, S::Error>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(context)
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        // The service that was polled ready is the one to call; its clone is polled next time.
-        let next = self.inner.clone();
-        let ready = mem::replace(&mut self.inner, next);
-        Box::pin(handle(self.rules.clone(), ready, request))
+        match self.rules.local() {
+            Some(store) => match pass(&self.rules, store, &request) {
+                Ok(told) => Answering::passing(self.inner.call(request), told),
+                Err(refusal) => Answering::refused(refusal),
+            },
+            None => {
+                // The service that was polled ready is the one to call; its clone is polled next
+                // time.
+                let next = self.inner.clone();
+                let ready = mem::replace(&mut self.inner, next);
+                Answering::asking(Box::pin(handle(self.rules.clone(), ready, request)))
+            }
+        }
     }
+}
+
+/// Decides at once: what to tell with the service's answer, or the refusal.
+fn pass<B>(
+    rules: &Rules,
+    store: &dyn LocalStore,
+    request: &Request<B>,
+) -> Result<Option<Told>, Response<Bytes>> {
+    let mut scratch = Scratch::new();
+    let matches = match rules.judge(request, &mut scratch) {
+        Judged::Limits(matches) => matches,
+        Judged::Refused(response) => return Err(response),
+        Judged::Free => {
+            rules.observe(&Outcome::Free);
+            return Ok(None);
+        }
+    };
+    let decision = store.decide_now(Mode::Charge, &charges(matches));
+    if decision.is_denied() {
+        return Err(rules.limited(request, matches, &decision));
+    }
+    rules.observe(&Outcome::Passed(&decision));
+    Ok(rules.responder.told(&decision))
 }
 
 async fn handle<S, B, C>(
@@ -95,9 +127,12 @@ pub(super) async fn decide<'p>(
     mode: Mode,
     matches: Matches<'p, '_>,
 ) -> Result<Decision<'p>, StoreError> {
-    let charges: SmallVec<[Charge<'p, '_>; 4]> =
-        matches.iter().map(|matched| matched.charge().at_once()).collect();
-    rules.store.decide(mode, &charges).await
+    rules.store.decide(mode, &charges(matches)).await
+}
+
+/// The charges of a request. It cannot wait in a queue: its client would, with the connection held.
+fn charges<'p, 's>(matches: Matches<'p, 's>) -> SmallVec<[Charge<'p, 's>; 4]> {
+    matches.iter().map(|matched| matched.charge().at_once()).collect()
 }
 
 /// Gives their charges back to the limits that do not count an answer of this status.

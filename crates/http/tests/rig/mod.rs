@@ -12,8 +12,8 @@ use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use tollgate_conformance::Reference;
 use tollgate_core::{
-    Algorithm, Anchor, Charge, Decision, Limit, ManualClock, Mode, Receipt, Reply, Span, Store,
-    StoreError, Tick,
+    Algorithm, Anchor, Charge, Decision, Limit, LocalStore, ManualClock, Mode, Receipt, Reply,
+    Span, Store, StoreError, Tick,
 };
 use tollgate_http::{Body, RateLimit, RateLimitLayer};
 use tollgate_policy::{LimitSpec, Policy};
@@ -56,6 +56,13 @@ impl Rig {
     }
 }
 
+/// How the store of a rig is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    AtOnce,
+    Awaited,
+}
+
 /// The reference store, counting decisions.
 pub struct Counting {
     inner: Reference,
@@ -68,12 +75,33 @@ impl Store for Counting {
         mode: Mode,
         charges: &'a [Charge<'l, 'a>],
     ) -> Reply<'a, Decision<'l>> {
-        self.asked.fetch_add(1, Ordering::SeqCst);
-        self.inner.decide(mode, charges)
+        Reply::later(async move { Ok(self.decide_now(mode, charges)) })
     }
 
     fn give<'a>(&'a self, receipt: Receipt<'a>, actual: u64) -> Reply<'a, ()> {
-        self.inner.give(receipt, actual)
+        Reply::later(async move {
+            self.give_now(receipt, actual);
+            Ok(())
+        })
+    }
+
+    fn local(&self) -> Option<&dyn LocalStore> {
+        (crate::STORE == Answers::AtOnce).then_some(self)
+    }
+}
+
+impl LocalStore for Counting {
+    fn decide_now<'l>(&self, mode: Mode, charges: &[Charge<'l, '_>]) -> Decision<'l> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.inner.decide_now(mode, charges)
+    }
+
+    fn decide_one<'l>(&self, mode: Mode, charge: &Charge<'l, '_>) -> Decision<'l> {
+        self.decide_now(mode, std::slice::from_ref(charge))
+    }
+
+    fn give_now(&self, receipt: Receipt<'_>, actual: u64) {
+        self.inner.give_now(receipt, actual);
     }
 }
 

@@ -1,18 +1,14 @@
 //! What the tower layer promises, over any service.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test panics")]
-
-mod rig;
-
 use std::convert::Infallible;
 use std::future::{Future, pending, poll_fn};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
+use crate::rig::{Answer, Behind, Down, Rig, ask, bucket, get, limit, request, window, with};
 use http::Request;
 use http::{HeaderName, Response};
-use rig::{Answer, Behind, Down, Rig, ask, bucket, get, limit, request, window, with};
 use tollgate_core::{Algorithm, Anchor, Queue};
 use tollgate_http::client::{ClientRule, Source, Trust};
 use tollgate_http::{Clients, Outcome, RateLimitLayer, User};
