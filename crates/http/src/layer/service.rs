@@ -46,8 +46,8 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         match self.rules.local() {
             Some(store) => match pass(&self.rules, store, &request) {
-                Ok(told) => Answering::passing(self.inner.call(request), told),
-                Err(refusal) => Answering::refused(refusal),
+                Passage::Open(told) => Answering::passing(self.inner.call(request), told),
+                Passage::Refused(response) => Answering::refused(response),
             },
             None => {
                 // The service that was polled ready is the one to call; its clone is polled next
@@ -60,27 +60,31 @@ where
     }
 }
 
-/// Decides at once: what to tell with the service's answer, or the refusal.
-fn pass<B>(
-    rules: &Rules,
-    store: &dyn LocalStore,
-    request: &Request<B>,
-) -> Result<Option<Told>, Response<Bytes>> {
+/// Whether the service is called.
+enum Passage {
+    /// It is, and this is told with its answer.
+    Open(Option<Told>),
+    /// It is not.
+    Refused(Response<Bytes>),
+}
+
+/// Decides at once.
+fn pass<B>(rules: &Rules, store: &dyn LocalStore, request: &Request<B>) -> Passage {
     let mut scratch = Scratch::new();
     let matches = match rules.judge(request, &mut scratch) {
         Judged::Limits(matches) => matches,
-        Judged::Refused(response) => return Err(response),
+        Judged::Refused(response) => return Passage::Refused(response),
         Judged::Free => {
             rules.observe(&Outcome::Free);
-            return Ok(None);
+            return Passage::Open(None);
         }
     };
     let decision = store.decide_now(Mode::Charge, &charges(matches));
     if decision.is_denied() {
-        return Err(rules.limited(request, matches, &decision));
+        return Passage::Refused(rules.limited(request, matches, &decision));
     }
     rules.observe(&Outcome::Passed(&decision));
-    Ok(rules.responder.told(&decision))
+    Passage::Open(rules.responder.told(&decision))
 }
 
 async fn handle<S, B, C>(
