@@ -66,6 +66,7 @@ fn quotas_are_read_as_people_write_them() {
         ("0/hour", (0, Span::HOUR, None)),
         ("1_000/S", (1_000, Span::SECOND, None)),
         ("  7 / 10s   burst   3 ", (7, Span::from_secs(10), Some(3))),
+        ("10 PER Minute, Burst 20", (10, Span::MINUTE, Some(20))),
         ("3 per week", (3, Span::from_secs(604_800), None)),
     ];
     for (text, (amount, period, burst)) in read {

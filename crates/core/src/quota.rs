@@ -113,12 +113,18 @@ impl Quota {
 impl FromStr for Quota {
     type Err = QuotaError;
 
-    /// Reads `AMOUNT / PERIOD [burst N]`, with `per` for `/` where wanted.
+    /// Reads `AMOUNT / PERIOD [burst N]`, with `per` for `/` where wanted, in capitals or not; a comma
+    /// may stand before `burst`.
     ///
     /// # Errors
     /// Which part is missing or out of range.
     fn from_str(text: &str) -> Result<Quota, QuotaError> {
-        let (rate, burst) = split_word(text, "burst");
+        let text = text.to_ascii_lowercase();
+        let (rate, burst) = split_word(&text, "burst");
+        let rate = match burst {
+            Some(_) => rate.trim_end().trim_end_matches(','),
+            None => rate,
+        };
         let (amount, period) = match rate.split_once('/') {
             Some((amount, period)) => (amount, Some(period)),
             None => split_word(rate, "per"),
