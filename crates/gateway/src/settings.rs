@@ -16,33 +16,7 @@ use crate::log::LogFormat;
 use crate::upstream::UpstreamPatience;
 use crate::wire::Patience;
 
-/// The `[server]` section; every key has a default.
-///
-/// ```toml
-/// [server]
-/// listen = "0.0.0.0:8080"               # 127.0.0.1:8080 unless given
-/// upstream = "http://127.0.0.1:3000"    # an echo answers when none is given
-/// metrics = "127.0.0.1:9464"            # or "off"
-/// log = "json"                          # "text" unless given
-///
-/// [server.timeouts]
-/// head = "10s"            # for a whole request head
-/// body = "30s"            # for a body to go on, and in all beyond 256 bytes a second
-/// write = "30s"           # for a client to take what it is sent
-/// idle = "60s"            # of a client's connection between requests
-/// connect = "5s"          # to the upstream
-/// answer = "60s"          # for the upstream to answer or go on
-/// upstream_idle = "4s"    # of a connection to the upstream; less than it keeps them itself
-/// shutdown = "30s"        # for what is in flight when told to stop
-///
-/// [server.sizes]
-/// head_bytes = 65536
-/// headers = 100
-/// target_bytes = 8192
-/// body_bytes = 1048576    # any unless given
-/// connections = 10000
-/// keys = 1000000          # that limits keep count of, 53 bytes each at most
-/// ```
+/// The `[server]` section; every key has a default. `docs/server.md` shows them all.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,

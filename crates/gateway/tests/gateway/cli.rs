@@ -278,3 +278,41 @@ fn without_limits_everything_passes_and_that_is_said() {
     assert_says(&gateway.banner, &["none: every request passes"]);
     assert_eq!(Client::ask(gateway.address, "GET / HTTP/1.1\r\nHost: h\r\n\r\n").status, 200);
 }
+
+const DOCUMENT: &str = include_str!("../../docs/server.md");
+
+#[test]
+fn every_documented_example_is_a_file_that_can_be_used() {
+    let examples: Vec<_> = DOCUMENT.split("```toml\n").skip(1).collect();
+    assert_eq!(examples.len(), 3);
+    for example in examples {
+        let text = example.split("```").next().unwrap();
+        let file = Scratch::new("example.toml", text);
+        let output = run(&["check", file.path()]);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{text}\n{told}");
+    }
+}
+
+#[test]
+fn every_key_and_every_metric_is_documented() {
+    for section in ["server", "server.timeouts", "server.sizes"] {
+        let file = Scratch::new("unknown.toml", &format!("[{section}]\nunknown = 1\n"));
+        let told = String::from_utf8(run(&["check", file.path()]).stderr).unwrap();
+        let known = told.split("expected one of ").nth(1).unwrap().lines().next().unwrap();
+        for key in known.split(", ").map(|key| key.trim_matches('`')) {
+            let documented =
+                ["timeouts", "sizes"].contains(&key) || DOCUMENT.contains(&format!("\n{key} = "));
+            assert!(documented, "{section}.{key}");
+        }
+    }
+    let gateway = Program::serve("[server]\nlisten = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"\n");
+    let scrape = "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
+    let text = Client::ask(gateway.metrics.unwrap(), scrape).text();
+    for line in text.lines() {
+        let Some(named) = line.strip_prefix("# TYPE ") else { continue };
+        let (name, kind) = named.split_once(' ').unwrap();
+        let total = if kind == "counter" { "_total" } else { "" };
+        assert!(DOCUMENT.contains(&format!("`{name}{total}`")), "{name}");
+    }
+}
