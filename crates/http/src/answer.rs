@@ -182,7 +182,7 @@ impl Responder {
 
     /// Writes what a decision says into the headers of the answer to a request that passed.
     pub fn tell<B>(&self, decision: &Decision<'_>, response: &mut Response<B>) {
-        if let Some(told) = self.told(decision) {
+        if let Some(mut told) = self.told(decision) {
             told.write(response);
         }
     }
@@ -213,7 +213,7 @@ impl Responder {
         }
         if let Refusal::Limited(decision) = refusal {
             match self.told(decision) {
-                Some(told) => told.write(&mut response),
+                Some(mut told) => told.write(&mut response),
                 None => expose(self.exposed.as_ref(), response.headers_mut()),
             }
         }
@@ -237,7 +237,7 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    pub(crate) fn write<B>(self, response: &mut Response<B>) {
+    pub(crate) fn write<B>(&mut self, response: &mut Response<B>) {
         self.lines.write(response);
         expose(self.exposed.as_ref(), response.headers_mut());
     }

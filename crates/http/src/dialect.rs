@@ -1,5 +1,4 @@
 //! Header dialects: how a decision is written into the headers of an answer.
-#![doc = include_str!("../docs/headers.md")]
 
 mod envoy;
 mod figures;
@@ -25,6 +24,8 @@ use x_ratelimit::{HYPHENATED, PLAIN, Unit};
 pub(crate) static SHADOW: HeaderName = HeaderName::from_static("x-ratelimit-shadow");
 
 /// One way of writing a decision into headers.
+///
+#[doc = include_str!("../docs/headers.md")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Dialect {

@@ -1,6 +1,6 @@
 //! Writing structured fields (RFC 9651) by hand, without formatting machinery.
 
-use std::ops::Range;
+use std::mem;
 
 use bytes::Bytes;
 use http::header::HeaderName;
@@ -12,19 +12,27 @@ use crate::escape::percent;
 /// Headers in the making, printable ASCII only. They borrow nothing of the decision they tell, and
 /// all values share one allocation.
 pub(crate) struct Lines {
+    /// The lines without anything between them.
     bytes: Vec<u8>,
+    /// Where the line begins that is being written.
     start: usize,
-    steps: SmallVec<[Step; 8]>,
+    ended: SmallVec<[Line; 6]>,
+    families: SmallVec<[Family; 1]>,
 }
 
-/// What is done to the headers of an answer, in order.
-enum Step {
-    /// Adds a line beside others of its name.
-    Append(&'static HeaderName, Range<usize>),
-    /// Puts a line in the place of others of its name, if its family is written.
-    Insert(&'static HeaderName, Range<usize>),
-    /// Begins the lines of one family.
-    Family(Family),
+/// A line that is done.
+struct Line {
+    name: &'static HeaderName,
+    end: usize,
+    among: Among,
+}
+
+/// What a line does to others of its name.
+enum Among {
+    /// It stands beside them.
+    Others,
+    /// It takes their place, if the family with this number is written.
+    Family(usize),
 }
 
 /// Headers of single values that speak of one limit together. As a whole they stay as an inner
@@ -54,11 +62,11 @@ impl Family {
 
 impl Lines {
     pub(super) fn new() -> Lines {
-        Lines { bytes: Vec::new(), start: 0, steps: SmallVec::new() }
+        Lines { bytes: Vec::new(), start: 0, ended: SmallVec::new(), families: SmallVec::new() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.steps.is_empty()
+        self.ended.is_empty()
     }
 
     /// Makes room for what one limit is usually told; more grows.
@@ -68,7 +76,7 @@ impl Lines {
 
     /// Begins the lines of one family.
     pub(super) fn family(&mut self, family: Family) {
-        self.steps.push(Step::Family(family));
+        self.families.push(family);
     }
 
     /// Adds a piece of syntax.
@@ -110,14 +118,12 @@ impl Lines {
 
     /// Ends the line: it stands under `name` beside others.
     pub(super) fn append(&mut self, name: &'static HeaderName) {
-        let line = self.end();
-        self.steps.push(Step::Append(name, line));
+        self.end(name, Among::Others);
     }
 
-    /// Ends the line: it stands under `name` instead of others.
+    /// Ends the line: it stands under `name` instead of others, as one of the family begun last.
     pub(super) fn insert(&mut self, name: &'static HeaderName) {
-        let line = self.end();
-        self.steps.push(Step::Insert(name, line));
+        self.end(name, Among::Family(self.families.len().saturating_sub(1)));
     }
 
     /// A whole line of one integer.
@@ -126,32 +132,36 @@ impl Lines {
         self.insert(name);
     }
 
-    /// Puts all lines under their names.
-    pub(crate) fn write<B>(self, response: &mut Response<B>) {
-        let bytes = Bytes::from(self.bytes);
-        let value = |line| {
-            HeaderValue::from_maybe_shared(bytes.slice(line))
-                .expect("only printable ASCII was written")
-        };
+    /// Puts all lines under their names; afterwards there are none.
+    pub(crate) fn write<B>(&mut self, response: &mut Response<B>) {
+        let bytes = Bytes::from(mem::take(&mut self.bytes));
         // One more for the list of what is exposed.
-        response.headers_mut().reserve(self.steps.len() + 1);
-        let mut stays = false;
-        for step in self.steps {
-            match step {
-                Step::Family(family) => stays = family.stays(response),
-                Step::Append(name, line) => {
-                    response.headers_mut().append(name, value(line));
+        response.headers_mut().reserve(self.ended.len() + 1);
+        let (mut start, mut decided, mut stays) = (0, None, false);
+        for Line { name, end, among } in self.ended.drain(..) {
+            let line = mem::replace(&mut start, end)..end;
+            let value = HeaderValue::from_maybe_shared(bytes.slice(line))
+                .expect("only printable ASCII was written");
+            match among {
+                Among::Others => {
+                    response.headers_mut().append(name, value);
                 }
-                Step::Insert(name, line) if !stays => {
-                    response.headers_mut().insert(name, value(line));
+                Among::Family(number) => {
+                    // The first line of a family decides for all, before it changes anything.
+                    if decided.replace(number) != Some(number) {
+                        let family = self.families.get(number);
+                        stays = family.is_some_and(|family| family.stays(response));
+                    }
+                    if !stays {
+                        response.headers_mut().insert(name, value);
+                    }
                 }
-                Step::Insert(..) => {}
             }
         }
     }
 
-    fn end(&mut self) -> Range<usize> {
-        let start = std::mem::replace(&mut self.start, self.bytes.len());
-        start..self.start
+    fn end(&mut self, name: &'static HeaderName, among: Among) {
+        self.start = self.bytes.len();
+        self.ended.push(Line { name, end: self.start, among });
     }
 }

@@ -15,7 +15,7 @@ fn speak(dialects: &[Dialect], decision: &Decision<'_>) -> HeaderMap {
 }
 
 fn write(dialects: &Dialects, decision: &Decision<'_>, response: &mut Response<()>) {
-    if let Some(lines) = dialects.tell(decision) {
+    if let Some(mut lines) = dialects.tell(decision) {
         lines.write(response);
     }
 }

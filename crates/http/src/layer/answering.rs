@@ -58,7 +58,7 @@ where
         match self.project().state.project() {
             StateProjection::Passing { inner, told } => {
                 let mut response = ready!(inner.poll(context))?;
-                if let Some(told) = told.take() {
+                if let Some(told) = told {
                     told.write(&mut response);
                 }
                 Poll::Ready(Ok(response.map(Body::inner)))

@@ -256,8 +256,10 @@ impl Rules {
             ),
             Some(_) => return,
         };
-        if let Some(times) = complaint.occasion() {
-            warn!(times, "{what}");
+        match complaint.occasion() {
+            Some(times) if head.trail.is_none() => error!(times, "{what}"),
+            Some(times) => warn!(times, "{what}"),
+            None => {}
         }
     }
 }
