@@ -58,10 +58,9 @@ impl Memory {
         let count = self.table.count();
         let index = self.hand.fetch_add(1, Ordering::Relaxed).checked_rem(count).unwrap_or(0);
         self.sweep(index, now);
-        // A clock set back far would leave the next step due in a time that never comes.
-        if self.pace.claim(now, count.div_ceil(STEP)) {
-            self.sweep(index, now);
-        }
+        // Also when none is due: a clock set back far has left the next step in a time that never
+        // comes, and only a claim finds that out.
+        self.sweep_due(now);
     }
 
     /// A place for the entry of a new key when all are taken. Holds no lock of the table.
