@@ -52,6 +52,7 @@ fn plain(name: &str) -> Run<()> {
 #[bench::tollgate("tollgate")]
 #[bench::three_limits("three limits")]
 #[bench::sliding_window("sliding window")]
+#[bench::batch_of_16("batch of 16")]
 fn string((lane, keys): Run<String>) -> Run<String> {
     black_box(lane.limiter.lap(&keys));
     (lane, keys)

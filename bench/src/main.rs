@@ -1,4 +1,5 @@
-//! Runs the suite: `tollgate-bench quick|full [LOG OF THE INSTRUCTION COUNTS]`.
+//! Runs the suite: `tollgate-bench quick|full [LOG OF THE INSTRUCTION COUNTS]`; or one race, for a
+//! closer look: `tollgate-bench look KEYS CONTENDER…`.
 
 use std::env;
 use std::fs;
@@ -8,7 +9,7 @@ use std::process::ExitCode;
 use tollgate_bench::memory::{Resident, fill};
 use tollgate_bench::peers::Burst;
 use tollgate_bench::report::Report;
-use tollgate_bench::suite::{Extent, Findings, plain_lane, string_lane};
+use tollgate_bench::suite::{Extent, Findings, look, plain_lane, string_lane};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -16,6 +17,10 @@ fn main() -> ExitCode {
     match *arguments {
         ["quick", ref rest @ ..] => run(Extent::Quick, rest),
         ["full", ref rest @ ..] => run(Extent::Full, rest),
+        ["look", keys, ref names @ ..] => match keys.parse() {
+            Ok(keys) => println!("{}", look(names, keys).summary()),
+            Err(_) => return USAGE,
+        },
         ["weigh", lane, kind, keys] => return weigh(lane, kind, keys).map_or(USAGE, |()| DONE),
         _ => return USAGE,
     }

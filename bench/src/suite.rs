@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::Lane;
 use crate::floor::Floor;
 use crate::memory::{Weight, weigh};
-use crate::ours::{AsKey, Tollgate};
+use crate::ours::{AsKey, Batched, Tollgate};
 use crate::pauses::{self, Pause};
 use crate::peers::{
     Burst, Governor, GovernorDirect, LeakyBucket, Limitador, RateLimit, Throttlecrab,
@@ -210,6 +210,15 @@ fn string_lanes(keys: u64, burst: Burst) -> Vec<Lane<'static, String>> {
     lanes
 }
 
+/// A race of some contenders over `keys` string keys, for a closer look.
+pub fn look(names: &[&str], keys: u64) -> Race {
+    let mut lanes: Vec<_> =
+        names.iter().filter_map(|name| string_lane(name, keys, Burst::Endless)).collect();
+    fill(&lanes, keys);
+    lanes.extend(variants(keys).into_iter().skip(1).filter(|lane| names.contains(&lane.name)));
+    run(&lanes, keys, Order::Uniform, Callers::One, Extent::Full)
+}
+
 /// A contender over keys that are no text, by its name in tables.
 pub fn plain_lane<K>(name: &str, keys: u64) -> Option<Lane<'static, K>>
 where
@@ -248,6 +257,7 @@ pub fn variants(keys: u64) -> Vec<Lane<'static, String>> {
         Lane::new(OURS, Tollgate::new(keys, Burst::Endless)),
         Lane::new("three limits", Tollgate::three(keys, Burst::Endless)),
         Lane::new("sliding window", Tollgate::sliding(keys, Burst::Endless)),
+        Lane::new("batch of 16", Batched(Tollgate::new(keys, Burst::Endless))),
     ];
     fill(&lanes, keys);
     lanes
