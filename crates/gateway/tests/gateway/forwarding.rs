@@ -238,6 +238,26 @@ fn an_upstream_that_says_nothing_is_a_504() {
     assert_eq!((answer.status, answer.json()["title"].clone()), (504, "Gateway Timeout".into()));
 }
 
+#[tokio::test]
+async fn an_upstream_that_takes_no_connection_in_time_is_a_504() {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let address = listener.local_addr().unwrap();
+    // Whoever comes once the queue is full gets no answer at all.
+    let patience = std::time::Duration::from_millis(300);
+    let mut queue = Vec::new();
+    while let Ok(waiting) = std::net::TcpStream::connect_timeout(&address, patience) {
+        queue.push(waiting);
+        assert!(queue.len() < 100, "the queue never fills");
+    }
+    let gateway = Program::serve(&format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\nmetrics = \"off\"\nupstream = \"http://{address}\"\n\
+         [server.timeouts]\nconnect = \"300ms\"\n"
+    ));
+    assert_eq!(Client::ask(gateway.address, GET).status, 504);
+}
+
 #[test]
 fn an_answer_that_stops_midway_is_not_passed_off_as_whole() {
     let stalls = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfive!");
