@@ -207,6 +207,8 @@ impl Responder {
             Some(content_type) => grpc::answer(content_type, &refusal, &text),
             None => self.plain(&refusal, &text),
         };
+        // What follows, in the default dialects: grown once.
+        response.headers_mut().reserve(12);
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(seconds) = refusal.retry_after() {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());

@@ -11,13 +11,19 @@ pub(crate) fn percent(byte: u8) -> [u8; 3] {
 /// Adds `text` to `json` as a string (RFC 8259, 7).
 pub(crate) fn json(text: &str, json: &mut String) {
     json.push('"');
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => json.extend(['\\', character]),
-            '\0'..='\x1f' => write!(json, "\\u{:04x}", u32::from(character))
+    let mut rest = text;
+    while let Some(at) = rest.find(|c| matches!(c, '"' | '\\' | '\0'..='\x1f')) {
+        let (plain, special) = rest.split_at(at);
+        json.push_str(plain);
+        let mut special = special.chars();
+        match special.next() {
+            Some(quote @ ('"' | '\\')) => json.extend(['\\', quote]),
+            Some(control) => write!(json, "\\u{:04x}", u32::from(control))
                 .expect("a String takes whatever is written to it"),
-            _ => json.push(character),
+            None => {}
         }
+        rest = special.as_str();
     }
+    json.push_str(rest);
     json.push('"');
 }
