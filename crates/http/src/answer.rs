@@ -207,8 +207,6 @@ impl Responder {
             Some(content_type) => grpc::answer(content_type, &refusal, &text),
             None => self.plain(&refusal, &text),
         };
-        // What follows, in the default dialects: grown once.
-        response.headers_mut().reserve(12);
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(seconds) = refusal.retry_after() {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
@@ -227,6 +225,8 @@ impl Responder {
         let (media_type, body) = self.format.write(refusal, text);
         let mut response = Response::new(Bytes::from(body));
         *response.status_mut() = refusal.status();
+        // For all that follows in the default dialects: grown once.
+        response.headers_mut().reserve(12);
         response.headers_mut().insert(CONTENT_TYPE, media_type);
         response
     }

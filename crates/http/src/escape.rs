@@ -12,7 +12,9 @@ pub(crate) fn percent(byte: u8) -> [u8; 3] {
 pub(crate) fn json(text: &str, json: &mut String) {
     json.push('"');
     let mut rest = text;
-    while let Some(at) = rest.find(|c| matches!(c, '"' | '\\' | '\0'..='\x1f')) {
+    // ASCII bytes are whole characters, so what is looked for can be looked for byte by byte.
+    let special = |byte: u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
+    while let Some(at) = rest.bytes().position(special) {
         let (plain, special) = rest.split_at(at);
         json.push_str(plain);
         let mut special = special.chars();
