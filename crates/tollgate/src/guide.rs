@@ -1,4 +1,5 @@
-//! The guide: choosing an algorithm, numbers and keys; what stands in headers; what is exact.
+//! The guide: choosing an algorithm, numbers and keys; proxies and headers; what several processes
+//! admit together.
 
 #[doc = include_str!("../docs/algorithms.md")]
 pub mod algorithms {}
@@ -11,3 +12,10 @@ pub mod keys {}
 
 #[doc = include_str!("../docs/several_processes.md")]
 pub mod several_processes {}
+
+#[cfg(feature = "http")]
+#[doc = include_str!("../docs/proxies.md")]
+pub mod proxies {}
+
+#[doc = include_str!("../docs/headers.md")]
+pub mod headers {}
