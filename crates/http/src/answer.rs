@@ -5,17 +5,19 @@ mod cors;
 mod grpc;
 mod section;
 
+use std::borrow::Cow;
 use std::error::Error;
 
 use bytes::Bytes;
 use http::header::{
-    ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER,
+    ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, ORIGIN,
+    RETRY_AFTER,
 };
 use http::{Response, StatusCode};
 use tollgate_core::{Answer, Decision, Effect, Span, Verdict};
 use tollgate_policy::{KeyPart, Lack, Message, Refused};
 
-use crate::dialect::{Dialects, Lines};
+use crate::dialect::{Dialects, Said, Terminology};
 
 pub use body::Format;
 pub use cors::{Cors, CorsError};
@@ -76,19 +78,19 @@ impl<'a> Refusal<'a> {
     }
 
     /// What a person reads: the message of the limit, or why no message of a limit would be true.
-    fn text(&self, message: Option<&Message>) -> String {
+    fn text(&self, message: Option<&Message>) -> Cow<'static, str> {
         match self {
             Refusal::Limited(_) => match (self.decisive(), message) {
-                (Some(answer), _) if answer.verdict() == Verdict::Never => NEVER.to_owned(),
+                (Some(answer), _) if answer.verdict() == Verdict::Never => NEVER.into(),
                 (Some(answer), Some(message)) => {
                     let wait = Span::from_secs(self.retry_after().unwrap_or(1));
-                    message.with(wait, answer.limit().capacity(), answer.limit().name())
+                    message.with(wait, answer.limit().capacity(), answer.limit().name()).into()
                 }
-                _ => LATER.to_owned(),
+                _ => LATER.into(),
             },
-            Refusal::Denied => "This request is not allowed.".to_owned(),
-            Refusal::Keyless(refused) => lack(refused),
-            Refusal::Unreadable(why) => format!("This request cannot be read: {why}."),
+            Refusal::Denied => "This request is not allowed.".into(),
+            Refusal::Keyless(refused) => lack(refused).into(),
+            Refusal::Unreadable(why) => format!("This request cannot be read: {why}.").into(),
         }
     }
 }
@@ -180,16 +182,39 @@ impl Responder {
         Responder { exposed: None, ..self }
     }
 
-    /// Writes what a decision says into the headers of the answer to a request that passed.
-    pub fn tell<B>(&self, decision: &Decision<'_>, response: &mut Response<B>) {
-        if let Some(mut told) = self.told(decision) {
-            told.write(response);
+    /// Writes what a decision says into the headers of the answer to a request that passed, whose
+    /// own headers were `request`.
+    pub fn tell<B>(
+        &self,
+        request: &HeaderMap,
+        decision: &Decision<'_>,
+        response: &mut Response<B>,
+    ) {
+        let terminology = terminology(decision);
+        if let Some(told) = self.told(&terminology, request, decision) {
+            self.write(&told, &terminology, response);
         }
     }
 
-    /// The same, to be written once the answer is there.
-    pub(crate) fn told(&self, decision: &Decision<'_>) -> Option<Told> {
-        Some(Told { lines: self.dialects.tell(decision)?, exposed: self.exposed.clone() })
+    /// What [`Responder::tell`] will write once the answer is there, by terms written before.
+    pub(crate) fn told(
+        &self,
+        terminology: &Terminology,
+        request: &HeaderMap,
+        decision: &Decision<'_>,
+    ) -> Option<Told> {
+        let said = self.dialects.tell(terminology, decision)?;
+        Some(Told { said, asks: Asks::of(request) })
+    }
+
+    pub(crate) fn write<B>(
+        &self,
+        told: &Told,
+        terminology: &Terminology,
+        response: &mut Response<B>,
+    ) {
+        self.dialects.write(&told.said, terminology, response);
+        self.expose(told.asks, response.headers_mut());
     }
 
     /// The whole answer to a refused request with these headers.
@@ -198,6 +223,21 @@ impl Responder {
     #[must_use]
     pub fn refuse(
         &self,
+        request: &HeaderMap,
+        refusal: Refusal<'_>,
+        message: Option<&Message>,
+    ) -> Response<Bytes> {
+        let terminology = match refusal {
+            Refusal::Limited(decision) => terminology(decision),
+            _ => Terminology::default(),
+        };
+        self.answer(&terminology, request, refusal, message)
+    }
+
+    /// [`Responder::refuse`] by terms written before.
+    pub(crate) fn answer(
+        &self,
+        terminology: &Terminology,
         request: &HeaderMap,
         refusal: Refusal<'_>,
         message: Option<&Message>,
@@ -212,10 +252,10 @@ impl Responder {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
         }
         if let Refusal::Limited(decision) = refusal {
-            match self.told(decision) {
-                Some(mut told) => told.write(&mut response),
-                None => expose(self.exposed.as_ref(), response.headers_mut()),
+            if let Some(said) = self.dialects.tell(terminology, decision) {
+                self.dialects.write(&said, terminology, &mut response);
             }
+            self.expose(Asks::of(request), response.headers_mut());
         }
         self.cors.allow(request, response.headers_mut());
         response
@@ -230,24 +270,36 @@ impl Responder {
         response.headers_mut().insert(CONTENT_TYPE, media_type);
         response
     }
-}
 
-/// What a decision says, apart from it.
-pub(crate) struct Told {
-    lines: Lines,
-    exposed: Option<HeaderValue>,
-}
-
-impl Told {
-    pub(crate) fn write<B>(&mut self, response: &mut Response<B>) {
-        self.lines.write(response);
-        expose(self.exposed.as_ref(), response.headers_mut());
+    fn expose(&self, asks: Asks, headers: &mut HeaderMap) {
+        if let (Asks::Page, Some(exposed)) = (asks, &self.exposed) {
+            headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, exposed.clone());
+        }
     }
 }
 
-fn expose(exposed: Option<&HeaderValue>, headers: &mut HeaderMap) {
-    if let Some(exposed) = exposed {
-        headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, exposed.clone());
+fn terminology(decision: &Decision<'_>) -> Terminology {
+    Terminology::of(decision.answers().map(|answer| answer.limit()))
+}
+
+/// What is told with an answer that passes, apart from the decision.
+pub(crate) struct Told {
+    said: Said,
+    asks: Asks,
+}
+
+/// Who reads the answer. Browsers name the page in `Origin` whenever it is of another origin than
+/// the service, and nobody else has any use for what is exposed. That is no reason for `Vary`: an
+/// answer that may be given to pages of other origins varies by the service's own CORS rules.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asks {
+    Page,
+    Other,
+}
+
+impl Asks {
+    fn of(request: &HeaderMap) -> Asks {
+        if request.contains_key(ORIGIN) { Asks::Page } else { Asks::Other }
     }
 }
 

@@ -37,6 +37,24 @@ impl Clients {
         Clients { rule, ipv6_prefix: None, user_header: None }
     }
 
+    /// The rule that tells them.
+    #[must_use]
+    pub fn rule(&self) -> &ClientRule {
+        &self.rule
+    }
+
+    /// The headers by which a trusted proxy says who is asking: that of the client's address and
+    /// that of the user. A service that passes requests on takes them off those of anyone else.
+    pub fn identity_headers(&self) -> impl Iterator<Item = &HeaderName> {
+        self.rule.source().header().into_iter().chain(&self.user_header)
+    }
+
+    /// How many bits of an IPv6 address stand for one client, if that was said.
+    #[must_use]
+    pub fn ipv6_bits(&self) -> Option<u8> {
+        self.ipv6_prefix
+    }
+
     /// The same; IPv6 clients are one when their first so many bits are, 32 to 128 and the
     /// policy's number unless said.
     #[must_use]

@@ -6,19 +6,24 @@ mod ietf_c;
 mod ietf_draft6;
 mod ietf_draft7;
 mod lines;
+mod said;
+mod terms;
 mod x_ratelimit;
 
 use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
+use http::Response;
 use http::header::HeaderName;
-use tollgate_core::{Answer, Decision, Effect};
+use tollgate_core::Decision;
 
-use figures::Figures;
-
-pub(crate) use lines::Lines;
+use lines::Lines;
+use said::Told;
 use x_ratelimit::{HYPHENATED, PLAIN, Unit};
+
+pub(crate) use said::Said;
+pub(crate) use terms::Terminology;
 
 /// The limits that only watch and would have refused this request: `"name", "other"`.
 pub(crate) static SHADOW: HeaderName = HeaderName::from_static("x-ratelimit-shadow");
@@ -85,7 +90,7 @@ impl Dialect {
         }
     }
 
-    fn write(self, told: &Told<'_, '_>, lines: &mut Lines) {
+    fn write(self, told: Told<'_>, lines: &mut Lines<'_>) {
         match self {
             Dialect::IetfC => ietf_c::write(told, lines),
             Dialect::IetfDraft7 => ietf_draft7::write(told, lines),
@@ -180,61 +185,36 @@ impl Dialects {
         self.spoken.iter().flat_map(|dialect| dialect.headers())
     }
 
-    /// What a decision says, ready to be written into the headers of its answer.
+    /// What a decision says; `None` when that is nothing. The terms are those of its limits.
+    pub(crate) fn tell(&self, terminology: &Terminology, decision: &Decision<'_>) -> Option<Said> {
+        Said::of(terminology, decision, (!self.spoken.is_empty()).then_some(self.members))
+    }
+
+    /// Writes what was said into the headers of its answer.
     ///
-    /// Lists are added to, single values replaced, but see [`lines::Family`]. Limits that only watch
+    /// Lists are added to, single values replaced, but see [`Lines::stay`]. Limits that only watch
     /// are named when they would have refused, and not spoken of otherwise.
-    pub(crate) fn tell(&self, decision: &Decision<'_>) -> Option<Lines> {
-        let mut lines = Lines::new();
-        if !self.spoken.is_empty()
-            && let Some(decisive) = decision.decisive()
-        {
-            lines.reserve();
-            let figures = Figures::of(decisive);
-            let told = Told { decision, decisive, figures, members: self.members };
+    pub(crate) fn write<B>(
+        &self,
+        said: &Said,
+        terminology: &Terminology,
+        response: &mut Response<B>,
+    ) {
+        let told = said.in_terms(terminology);
+        let mut lines = Lines::of(response);
+        if told.decisive().is_some() {
             for dialect in &self.spoken {
-                dialect.write(&told, &mut lines);
+                dialect.write(told, &mut lines);
             }
         }
-        tell_shadows(decision, &mut lines);
-        (!lines.is_empty()).then_some(lines)
-    }
-}
-
-/// One decision, read once, as every dialect tells it.
-struct Told<'d, 'l> {
-    decision: &'d Decision<'l>,
-    decisive: &'d Answer<'l>,
-    figures: Figures,
-    members: Members,
-}
-
-impl<'d, 'l> Told<'d, 'l> {
-    /// The limits that a list speaks of, with their figures.
-    fn members(&self) -> impl Iterator<Item = (&'d Answer<'l>, Figures)> {
-        let all = self.decision.answers().filter(|answer| {
-            answer.effect() == Effect::Enforce
-                && (self.members == Members::All || std::ptr::eq(*answer, self.decisive))
-        });
-        all.map(|answer| {
-            let known = std::ptr::eq(answer, self.decisive);
-            (answer, if known { self.figures } else { Figures::of(answer) })
-        })
-    }
-}
-
-/// Names the shadow limits that would have refused, if any would.
-fn tell_shadows(decision: &Decision<'_>, lines: &mut Lines) {
-    let mut refusing = decision
-        .answers()
-        .filter(|answer| answer.effect() == Effect::Shadow && !answer.verdict().passes())
-        .peekable();
-    if refusing.peek().is_some() {
-        for answer in refusing {
-            lines.next_member();
-            lines.string(answer.limit().name());
+        let mut shadows = told.shadows().peekable();
+        if shadows.peek().is_some() {
+            for terms in shadows {
+                lines.next_member();
+                lines.raw(&terms.name);
+            }
+            lines.append(&SHADOW);
         }
-        lines.append(&SHADOW);
     }
 }
 

@@ -21,7 +21,7 @@ use tower_layer::Layer;
 use crate::answer::{Refusal, Responder};
 use crate::client::Peer;
 use crate::clients::Clients;
-use rules::Rules;
+use rules::{Attach, Rules};
 
 pub use answering::Answering;
 pub use body::Body;
@@ -121,6 +121,20 @@ impl RateLimitLayer {
         self.with(|rules| rules.user = Some(Arc::new(key)))
     }
 
+    /// Puts the [`Client`](crate::client::Client) that the limits found into the extensions of each
+    /// request that passes, for the service behind: whose budget this was, and whether the peer is a
+    /// trusted proxy. There is none when the peer is not known or, under a rule that denies, its
+    /// headers name no client. It costs the reading of a second time and an allocation.
+    pub fn attach_client(self) -> RateLimitLayer {
+        self.with(|rules| rules.attach = Attach::Client)
+    }
+
+    /// The policy as it is asked: with the IPv6 prefix of the clients, if they have one.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.rules.policy
+    }
+
     /// Lets the requests pass for which the function says so, neither charged nor told anything.
     pub fn skip(self, skip: impl Fn(&Head<'_>) -> bool + Send + Sync + 'static) -> RateLimitLayer {
         self.with(|rules| rules.skip = Some(Arc::new(skip)))
@@ -144,7 +158,9 @@ impl RateLimitLayer {
     }
 
     fn with(mut self, change: impl FnOnce(&mut Rules)) -> RateLimitLayer {
-        change(Arc::make_mut(&mut self.rules));
+        let rules = Arc::make_mut(&mut self.rules);
+        change(rules);
+        rules.changed();
         self
     }
 }

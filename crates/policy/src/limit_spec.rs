@@ -269,7 +269,7 @@ impl LimitSpec {
     }
 
     /// All its limits, overrides included.
-    pub(crate) fn every_limit(&self) -> impl Iterator<Item = &Limit> {
+    pub fn every_limit(&self) -> impl Iterator<Item = &Limit> {
         self.windows.iter().chain(self.overrides.iter().flat_map(|other| &other.windows))
     }
 }

@@ -131,12 +131,13 @@ fn messages_are_escaped_as_their_body_needs() {
 }
 
 #[test]
-fn b149_every_answer_with_limit_headers_exposes_them() {
+fn b149_every_answer_with_limit_headers_exposes_them_to_pages_of_other_origins() {
     let responder = Responder::default();
+    let page = [(ORIGIN, "https://app.example")];
     let mut desk = Desk::new(NOW, &[("l", "10 per minute")]);
     let mut allowed = Response::new(());
-    responder.tell(&desk.charge(&[1]), &mut allowed);
-    let refused = refuse(&responder, &[]);
+    responder.tell(&headers(&page), &desk.charge(&[1]), &mut allowed);
+    let refused = refuse(&responder, &page);
     for headers in [allowed.headers(), refused.headers()] {
         let exposed = headers[ACCESS_CONTROL_EXPOSE_HEADERS].to_str().unwrap();
         let exposed: Vec<_> = exposed.split(", ").collect();
@@ -147,7 +148,13 @@ fn b149_every_answer_with_limit_headers_exposes_them() {
             assert!(exposed.contains(&name.as_str()), "{name} is not among {exposed:?}");
         }
     }
-    let quiet = refuse(&Responder::default().unexposed(), &[]);
+    let mut to_no_page = Response::new(());
+    responder.tell(&HeaderMap::new(), &desk.charge(&[1]), &mut to_no_page);
+    for headers in [to_no_page.headers(), refuse(&responder, &[]).headers()] {
+        assert!(!headers.contains_key(ACCESS_CONTROL_EXPOSE_HEADERS), "nobody asks for it");
+        assert!(headers.contains_key("ratelimit"));
+    }
+    let quiet = refuse(&Responder::default().unexposed(), &page);
     assert!(!quiet.headers().contains_key(ACCESS_CONTROL_EXPOSE_HEADERS));
 }
 

@@ -7,8 +7,8 @@
 
 use http::header::HeaderName;
 
-use super::Told;
-use super::lines::{Family, Lines};
+use super::lines::Lines;
+use super::said::Told;
 
 pub(super) static HEADERS: [HeaderName; 4] = [
     HeaderName::from_static("x-ratelimit-limit"),
@@ -17,22 +17,25 @@ pub(super) static HEADERS: [HeaderName; 4] = [
     HeaderName::from_static("x-envoy-ratelimited"),
 ];
 
-pub(super) fn write(told: &Told<'_, '_>, lines: &mut Lines) {
+pub(super) fn write(told: Told<'_>, lines: &mut Lines<'_>) {
     let [limit, remaining, reset, rate_limited] = &HEADERS;
-    lines.family(Family::of(remaining, told.figures.remaining));
-    lines.integer(told.figures.limit);
-    for (answer, figures) in told.members() {
+    let Some((decisive, figures)) = told.decisive() else { return };
+    if lines.stay(remaining, |text| text.parse().ok(), figures.remaining) {
+        return;
+    }
+    lines.raw(&decisive.limit_line);
+    for (terms, _) in told.members() {
         lines.next_member();
-        lines.integer(figures.limit);
+        lines.raw(&terms.limit_line);
         lines.raw(";w=");
-        lines.integer(figures.window);
+        lines.integer(terms.window);
         lines.raw(";name=");
-        lines.string(answer.limit().name());
+        lines.raw(&terms.name);
     }
     lines.insert(limit);
-    lines.insert_integer(remaining, told.figures.remaining);
-    lines.insert_integer(reset, told.figures.after);
-    if told.decision.is_denied() {
+    lines.insert_integer(remaining, figures.remaining);
+    lines.insert_integer(reset, figures.after);
+    if told.is_refusal() {
         lines.raw("true");
         lines.insert(rate_limited);
     }

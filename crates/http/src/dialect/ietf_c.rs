@@ -5,26 +5,26 @@
 
 use http::header::HeaderName;
 
-use super::Told;
 use super::lines::Lines;
+use super::said::Told;
 
 pub(super) static HEADERS: [HeaderName; 2] =
     [HeaderName::from_static("ratelimit-policy"), HeaderName::from_static("ratelimit")];
 
-pub(super) fn write(told: &Told<'_, '_>, lines: &mut Lines) {
+pub(super) fn write(told: Told<'_>, lines: &mut Lines<'_>) {
     let [policy, rate_limit] = &HEADERS;
-    for (answer, figures) in told.members() {
-        lines.next_member();
-        lines.string(answer.limit().name());
-        lines.raw(";q=");
-        lines.integer(figures.limit);
-        lines.raw(";w=");
-        lines.integer(figures.window);
+    if let Some(only) = told.only() {
+        lines.append_whole(policy, &only.policy_line);
+    } else {
+        for (terms, _) in told.members() {
+            lines.next_member();
+            lines.raw(&terms.policy_line);
+        }
+        lines.append(policy);
     }
-    lines.append(policy);
-    for (answer, figures) in told.members() {
+    for (terms, figures) in told.members() {
         lines.next_member();
-        lines.string(answer.limit().name());
+        lines.raw(&terms.name);
         lines.raw(";r=");
         lines.integer(figures.remaining);
         // No wait makes room for what exceeds the capacity.

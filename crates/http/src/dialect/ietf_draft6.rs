@@ -5,8 +5,8 @@
 
 use http::header::HeaderName;
 
-use super::Told;
-use super::lines::{Family, Lines};
+use super::lines::Lines;
+use super::said::Told;
 
 pub(super) static HEADERS: [HeaderName; 4] = [
     HeaderName::from_static("ratelimit-policy"),
@@ -15,31 +15,32 @@ pub(super) static HEADERS: [HeaderName; 4] = [
     HeaderName::from_static("ratelimit-reset"),
 ];
 
-pub(super) fn write(told: &Told<'_, '_>, lines: &mut Lines) {
+pub(super) fn write(told: Told<'_>, lines: &mut Lines<'_>) {
     let [policy, limit, remaining, reset] = &HEADERS;
-    lines.family(Family::of(remaining, told.figures.remaining));
+    let Some((terms, figures)) = told.decisive() else { return };
+    if lines.stay(remaining, |text| text.parse().ok(), figures.remaining) {
+        return;
+    }
     write_policies(told, lines);
     lines.insert(policy);
-    lines.insert_integer(limit, told.figures.limit);
-    lines.insert_integer(remaining, told.figures.remaining);
-    lines.insert_integer(reset, told.figures.after);
+    lines.insert_whole(limit, &terms.limit_line);
+    lines.insert_integer(remaining, figures.remaining);
+    lines.insert_integer(reset, figures.after);
 }
 
 /// The policies as `100;w=60, 1000;w=3600`. The draft lets no two of them share a quota, so of
 /// those that do the first is named, and the deciding one before any other.
-pub(super) fn write_policies(told: &Told<'_, '_>, lines: &mut Lines) {
+pub(super) fn write_policies(told: Told<'_>, lines: &mut Lines<'_>) {
     let mut named = Vec::new();
-    let decisive = told.figures;
-    let others = told.members().map(|(_, figures)| figures);
-    let figures = others
-        .filter(|figures| figures.limit != decisive.limit || figures.window == decisive.window);
-    for figures in figures {
-        if !named.contains(&figures.limit) {
-            named.push(figures.limit);
+    let Some((decisive, _)) = told.decisive() else { return };
+    let all = told.members().map(|(terms, _)| terms);
+    for terms in all.filter(|t| t.limit != decisive.limit || t.window == decisive.window) {
+        if !named.contains(&terms.limit) {
+            named.push(terms.limit);
             lines.next_member();
-            lines.integer(figures.limit);
+            lines.raw(&terms.limit_line);
             lines.raw(";w=");
-            lines.integer(figures.window);
+            lines.integer(terms.window);
         }
     }
 }

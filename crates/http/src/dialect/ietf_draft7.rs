@@ -4,25 +4,27 @@
 
 use http::header::HeaderName;
 
-use super::Told;
 use super::ietf_draft6::write_policies;
-use super::lines::{Family, Lines};
+use super::lines::Lines;
+use super::said::Told;
 
 pub(super) static HEADERS: [HeaderName; 2] =
     [HeaderName::from_static("ratelimit-policy"), HeaderName::from_static("ratelimit")];
 
-pub(super) fn write(told: &Told<'_, '_>, lines: &mut Lines) {
+pub(super) fn write(told: Told<'_>, lines: &mut Lines<'_>) {
     let [policy, rate_limit] = &HEADERS;
-    let left = told.figures.remaining;
-    lines.family(Family { name: rate_limit, read: remaining, remaining: left });
+    let Some((terms, figures)) = told.decisive() else { return };
+    if lines.stay(rate_limit, remaining, figures.remaining) {
+        return;
+    }
     write_policies(told, lines);
     lines.insert(policy);
     lines.raw("limit=");
-    lines.integer(told.figures.limit);
+    lines.integer(terms.limit);
     lines.raw(", remaining=");
-    lines.integer(told.figures.remaining);
+    lines.integer(figures.remaining);
     lines.raw(", reset=");
-    lines.integer(told.figures.after);
+    lines.integer(figures.after);
     lines.insert(rate_limit);
 }
 

@@ -1,6 +1,6 @@
 use http::{HeaderMap, Response, StatusCode};
 use sfv::{BareItem, Dictionary, Item, List, ListEntry, Parser};
-use tollgate_core::{Limit, Resolution};
+use tollgate_core::{Effect, Limit, Resolution};
 
 use super::*;
 use crate::desk::Desk;
@@ -15,8 +15,9 @@ fn speak(dialects: &[Dialect], decision: &Decision<'_>) -> HeaderMap {
 }
 
 fn write(dialects: &Dialects, decision: &Decision<'_>, response: &mut Response<()>) {
-    if let Some(mut lines) = dialects.tell(decision) {
-        lines.write(response);
+    let terminology = Terminology::of(decision.answers().map(|answer| answer.limit()));
+    if let Some(said) = dialects.tell(&terminology, decision) {
+        dialects.write(&said, &terminology, response);
     }
 }
 

@@ -5,8 +5,8 @@
 
 use http::header::HeaderName;
 
-use super::Told;
-use super::lines::{Family, Lines};
+use super::lines::Lines;
+use super::said::Told;
 
 /// Limit, remaining and reset, spelled as GitHub does.
 pub(super) static PLAIN: [HeaderName; 3] = [
@@ -34,15 +34,18 @@ pub(super) enum Unit {
 pub(super) fn write(
     [limit, remaining, reset]: &'static [HeaderName; 3],
     unit: Unit,
-    told: &Told<'_, '_>,
-    lines: &mut Lines,
+    told: Told<'_>,
+    lines: &mut Lines<'_>,
 ) {
-    lines.family(Family::of(remaining, told.figures.remaining));
-    lines.insert_integer(limit, told.figures.limit);
-    lines.insert_integer(remaining, told.figures.remaining);
+    let Some((terms, figures)) = told.decisive() else { return };
+    if lines.stay(remaining, |text| text.parse().ok(), figures.remaining) {
+        return;
+    }
+    lines.insert_whole(limit, &terms.limit_line);
+    lines.insert_integer(remaining, figures.remaining);
     let instant = match unit {
-        Unit::Epoch => told.figures.at,
-        Unit::Delta => told.figures.after,
+        Unit::Epoch => figures.at,
+        Unit::Delta => figures.after,
     };
     lines.insert_integer(reset, instant);
 }

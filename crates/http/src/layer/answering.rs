@@ -9,7 +9,7 @@ use http::Response;
 use pin_project_lite::pin_project;
 
 use super::Body;
-use crate::answer::Told;
+use super::rules::Telling;
 
 type Boxed<C, E> = Pin<Box<dyn Future<Output = Result<Response<Body<C>>, E>> + Send>>;
 
@@ -25,7 +25,7 @@ pin_project! {
 pin_project! {
     #[project = StateProjection]
     enum State<F, C, E> {
-        Passing { #[pin] inner: F, told: Option<Told> },
+        Passing { #[pin] inner: F, telling: Option<Telling> },
         Refused { response: Option<Response<Bytes>> },
         Asking { future: Boxed<C, E> },
     }
@@ -33,8 +33,8 @@ pin_project! {
 
 impl<F, C, E> Answering<F, C, E> {
     /// That of the service, with these headers.
-    pub(super) fn passing(inner: F, told: Option<Told>) -> Answering<F, C, E> {
-        Answering { state: State::Passing { inner, told } }
+    pub(super) fn passing(inner: F, telling: Option<Telling>) -> Answering<F, C, E> {
+        Answering { state: State::Passing { inner, telling } }
     }
 
     /// A refusal.
@@ -56,10 +56,10 @@ where
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().state.project() {
-            StateProjection::Passing { inner, told } => {
+            StateProjection::Passing { inner, telling } => {
                 let mut response = ready!(inner.poll(context))?;
-                if let Some(told) = told {
-                    told.write(&mut response);
+                if let Some(telling) = telling {
+                    telling.write(&mut response);
                 }
                 Poll::Ready(Ok(response.map(Body::inner)))
             }

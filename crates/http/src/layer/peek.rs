@@ -48,7 +48,7 @@ impl RateLimitLayer {
                     rules.limited(request, matches, &decision)
                 } else {
                     let mut response = Response::default();
-                    rules.responder.tell(&decision, &mut response);
+                    rules.responder.tell(request.headers(), &decision, &mut response);
                     response
                 };
                 (Some(decision), response)

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use http::{Extensions, Request, Response};
+use http::{Extensions, HeaderMap, Request, Response};
 use tollgate_core::{Decision, LocalStore, Store, StoreError};
 use tollgate_policy::{Count, Fallback, KeyPart, LimitSpec, Matches, Policy, Scratch, Selection};
 use tracing::{error, warn};
@@ -13,9 +13,10 @@ use tracing::{error, warn};
 use super::complaint::Complaint;
 use super::head::{Fault, Head};
 use super::{Outcome, User};
-use crate::answer::{Refusal, Responder};
-use crate::client::{Peer, Trail};
+use crate::answer::{Refusal, Responder, Told};
+use crate::client::{Client, Peer, Trail, UnknownClient};
 use crate::clients::Clients;
+use crate::dialect::Terminology;
 
 type ReadPeer = dyn Fn(&Extensions) -> Option<Peer> + Send + Sync;
 type ReadRoute = dyn for<'r> Fn(&'r Extensions) -> Option<&'r str> + Send + Sync;
@@ -43,6 +44,9 @@ pub(super) struct Rules {
     pub(super) refunds: Refunds,
     clients: Clients,
     paths: Paths,
+    pub(super) attach: Attach,
+    /// Written when the first answer is; by then the rules change no more.
+    terminology: OnceLock<Terminology>,
     complaints: Arc<Complaints>,
 }
 
@@ -52,6 +56,13 @@ pub(super) struct Rules {
 enum Paths {
     Matter,
     Ignored,
+}
+
+/// Whether the service behind finds the client among the extensions of a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Attach {
+    Client,
+    Nothing,
 }
 
 /// Whether any limit gives charges back by the status of an answer.
@@ -99,6 +110,8 @@ impl Rules {
             refuse_with: None,
             observers: Vec::new(),
             clients: Clients::default(),
+            attach: Attach::Nothing,
+            terminology: OnceLock::new(),
             complaints: Arc::default(),
         }
     }
@@ -172,11 +185,22 @@ impl Rules {
         });
         let message = refusing.and_then(|matched| matched.spec.refusal());
         self.observe(&Outcome::Refused(refusal));
-        let response = self.responder.refuse(request.headers(), *refusal, message);
+        let headers = request.headers();
+        let response = self.responder.answer(self.terminology(), headers, *refusal, message);
         match &self.refuse_with {
             Some(refuse) => refuse(&self.head(request), refusal, response),
             None => response,
         }
+    }
+
+    fn terminology(&self) -> &Terminology {
+        self.terminology
+            .get_or_init(|| Terminology::of(self.policy.limits().flat_map(LimitSpec::every_limit)))
+    }
+
+    /// Forgets what was written of limits that may now stand elsewhere.
+    pub(super) fn changed(&mut self) {
+        self.terminology = OnceLock::new();
     }
 
     pub(super) fn observe(&self, outcome: &Outcome<'_>) {
@@ -195,11 +219,11 @@ impl Rules {
 
     fn find_client(&self, head: &mut Head<'_>) {
         head.client = Some(UNKNOWN);
-        let Some(peer) = self.peer(head.extensions()) else {
+        let Some(client) = self.client(head.extensions(), head.headers()) else {
             return;
         };
         head.trail = Some(Trail::Absent);
-        match self.clients.rule.client(peer, head.headers()) {
+        match client {
             Ok(client) => {
                 head.trail = Some(client.trail());
                 head.client = Some(client.address().unwrap_or(UNKNOWN));
@@ -207,6 +231,27 @@ impl Rules {
             }
             Err(error) => head.fault = Some(Fault::Client(error)),
         }
+    }
+
+    /// Who asks; `None` when there is no peer.
+    fn client(
+        &self,
+        extensions: &Extensions,
+        headers: &HeaderMap,
+    ) -> Option<Result<Client, UnknownClient>> {
+        Some(self.clients.rule.client(self.peer(extensions)?, headers))
+    }
+
+    /// Puts the client beside a request that passes, if the layer was told to.
+    pub(super) fn attach_client<B>(&self, request: &mut Request<B>) {
+        if self.attach == Attach::Nothing {
+            return;
+        }
+        match self.client(request.extensions(), request.headers()) {
+            Some(Ok(client)) => request.extensions_mut().insert(client),
+            // Whatever another layer may have thought is not what this one did.
+            Some(Err(_)) | None => request.extensions_mut().remove::<Client>(),
+        };
     }
 
     fn peer(&self, extensions: &Extensions) -> Option<Peer> {
@@ -261,6 +306,28 @@ impl Rules {
             Some(times) => warn!(times, "{what}"),
             None => {}
         }
+    }
+}
+
+/// What is to be told with an answer that passes, and the rules by which it is told.
+pub(super) struct Telling {
+    rules: Arc<Rules>,
+    told: Told,
+}
+
+impl Telling {
+    /// `None` when there is nothing to tell.
+    pub(super) fn of(
+        rules: &Arc<Rules>,
+        request: &HeaderMap,
+        decision: &Decision<'_>,
+    ) -> Option<Telling> {
+        let told = rules.responder.told(rules.terminology(), request, decision)?;
+        Some(Telling { rules: rules.clone(), told })
+    }
+
+    pub(super) fn write<B>(&self, response: &mut Response<B>) {
+        self.rules.responder.write(&self.told, self.rules.terminology(), response);
     }
 }
 

@@ -12,9 +12,8 @@ use tollgate_core::{Charge, Decision, LocalStore, Mode, StoreError};
 use tollgate_policy::{Matches, Scratch};
 use tower_service::Service;
 
-use super::rules::{Judged, Refunds, Rules};
+use super::rules::{Judged, Refunds, Rules, Telling};
 use super::{Answering, Body, Outcome};
-use crate::answer::Told;
 
 /// A service behind limits; made by [`RateLimitLayer`](super::RateLimitLayer).
 #[derive(Clone)]
@@ -43,10 +42,13 @@ where
         self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
         match self.rules.local() {
             Some(store) => match pass(&self.rules, store, &request) {
-                Passage::Open(told) => Answering::passing(self.inner.call(request), told),
+                Passage::Open(telling) => {
+                    self.rules.attach_client(&mut request);
+                    Answering::passing(self.inner.call(request), telling)
+                }
                 Passage::Refused(response) => Answering::refused(response),
             },
             None => {
@@ -63,13 +65,13 @@ where
 /// Whether the service is called.
 enum Passage {
     /// It is, and this is told with its answer.
-    Open(Option<Told>),
+    Open(Option<Telling>),
     /// It is not.
     Refused(Response<Bytes>),
 }
 
 /// Decides at once.
-fn pass<B>(rules: &Rules, store: &dyn LocalStore, request: &Request<B>) -> Passage {
+fn pass<B>(rules: &Arc<Rules>, store: &dyn LocalStore, request: &Request<B>) -> Passage {
     let mut scratch = Scratch::new();
     let matches = match rules.judge(request, &mut scratch) {
         Judged::Limits(matches) => matches,
@@ -79,49 +81,57 @@ fn pass<B>(rules: &Rules, store: &dyn LocalStore, request: &Request<B>) -> Passa
             return Passage::Open(None);
         }
     };
-    let decision = store.decide_now(Mode::Charge, &charges(matches));
+    let decision = match &*charges(matches) {
+        [only] => store.decide_one(Mode::Charge, only),
+        all => store.decide_now(Mode::Charge, all),
+    };
     if decision.is_denied() {
         return Passage::Refused(rules.limited(request, matches, &decision));
     }
     rules.observe(&Outcome::Passed(&decision));
-    Passage::Open(rules.responder.told(&decision))
+    Passage::Open(Telling::of(rules, request.headers(), &decision))
 }
 
 async fn handle<S, B, C>(
     rules: Arc<Rules>,
     mut ready: S,
-    request: Request<B>,
+    mut request: Request<B>,
 ) -> Result<Response<Body<C>>, S::Error>
 where
     S: Service<Request<B>, Response = Response<C>>,
 {
-    let rules = &*rules;
     let mut scratch = Scratch::new();
     let matches = match rules.judge(&request, &mut scratch) {
         Judged::Limits(matches) => matches,
         Judged::Refused(response) => return Ok(response.map(Body::refusal)),
         Judged::Free => {
+            rules.attach_client(&mut request);
             rules.observe(&Outcome::Free);
             return Ok(ready.call(request).await?.map(Body::inner));
         }
     };
-    let mut decision = match decide(rules, Mode::Charge, matches).await {
+    let mut decision = match decide(&rules, Mode::Charge, matches).await {
         Ok(decision) if decision.is_denied() => {
             return Ok(rules.limited(&request, matches, &decision).map(Body::refusal));
         }
         Ok(decision) => decision,
         Err(error) => {
             rules.unasked(&error);
+            rules.attach_client(&mut request);
             return Ok(ready.call(request).await?.map(Body::inner));
         }
     };
     rules.observe(&Outcome::Passed(&decision));
+    let telling = Telling::of(&rules, request.headers(), &decision);
+    rules.attach_client(&mut request);
     // An error of the service is its own: the charge stays and no store is to blame.
     let mut response = ready.call(request).await?;
     if rules.refunds == Refunds::Some {
-        give_back(rules, matches, &mut decision, status(&response)).await;
+        give_back(&rules, matches, &mut decision, status(&response)).await;
     }
-    rules.responder.tell(&decision, &mut response);
+    if let Some(telling) = telling {
+        telling.write(&mut response);
+    }
     Ok(response.map(Body::inner))
 }
 

@@ -10,7 +10,7 @@ use crate::rig::{Answer, Behind, Down, Rig, ask, bucket, get, limit, request, wi
 use http::Request;
 use http::{HeaderName, Response};
 use tollgate_core::{Algorithm, Anchor, Queue};
-use tollgate_http::client::{ClientRule, Source, Trust};
+use tollgate_http::client::{Client, ClientRule, Source, Trust};
 use tollgate_http::{Clients, Outcome, RateLimitLayer, User};
 use tollgate_policy::{Cost, Count, Fallback, KeyPart, LimitSpec, Policy};
 use tower::{Layer, Service, ServiceExt};
@@ -664,4 +664,74 @@ async fn forwarding_headers_of_a_stranger_are_told_once_with_the_remedy() {
     assert!(log.contains("set `trusted_proxies` in [client]"), "{log}");
     assert!(log.contains("all clients behind it share one budget"), "{log}");
     assert!(!log.contains("203.0.113.9") && !log.contains("198.51.100.7"), "no addresses: {log}");
+}
+
+/// A service that answers with the client that the layer put beside the request.
+async fn told_client(layer: &RateLimitLayer, request: Request<()>) -> Option<Client> {
+    let service = layer.layer(tower::service_fn(|request: Request<()>| async move {
+        let client = request.extensions().get::<Client>().copied();
+        Ok::<_, Infallible>(Response::builder().extension(Told(client)).body(()).unwrap())
+    }));
+    service.oneshot(request).await.unwrap().extensions().get::<Told>().unwrap().0
+}
+
+#[derive(Clone)]
+struct Told(Option<Client>);
+
+#[tokio::test]
+async fn a_service_that_asks_is_told_who_the_limits_think_asked() {
+    let trust = Trust::Proxies(["127.0.0.0/8".parse().unwrap()].into_iter().collect());
+    let clients = Clients::new(ClientRule::new(Source::XForwardedFor, trust).unwrap());
+    let limits = || [bucket("l", "10 per minute")];
+    let layer = Rig::new().layer(limits()).clients(clients);
+    let from = |peer: [u8; 4]| {
+        let mut request = with(get(), "x-forwarded-for", "198.51.100.7");
+        request.extensions_mut().insert(std::net::SocketAddr::from((peer, 4711)));
+        request
+    };
+    assert_eq!(told_client(&layer, from([127, 0, 0, 1])).await, None, "nobody asked for it");
+
+    let layer = layer.attach_client();
+    let proxied = told_client(&layer, from([127, 0, 0, 1])).await.unwrap();
+    assert_eq!(proxied.address(), Some("198.51.100.7".parse().unwrap()));
+    assert!(proxied.peer_is_trusted());
+    let direct = told_client(&layer, from([203, 0, 113, 9])).await.unwrap();
+    assert_eq!(direct.address(), Some("203.0.113.9".parse().unwrap()));
+    assert!(!direct.peer_is_trusted());
+
+    let free = layer.skip(|_| true);
+    assert!(told_client(&free, from([127, 0, 0, 1])).await.unwrap().peer_is_trusted());
+}
+
+#[tokio::test]
+async fn what_another_layer_thinks_of_a_client_does_not_pass_for_this_ones() {
+    let layer = Rig::new().layer([bucket("l", "10 per minute")]).attach_client();
+    let mut inside = get();
+    inside.extensions_mut().insert(std::net::SocketAddr::from(([127, 0, 0, 1], 4711)));
+    let client = told_client(&layer, inside).await.unwrap();
+    let mut request = Request::new(());
+    request.extensions_mut().insert(client);
+    assert_eq!(told_client(&layer, request).await, None, "this layer knows no peer");
+}
+
+#[test]
+fn the_policy_of_a_layer_is_the_one_it_asks() {
+    let policy = Policy::builder().limit(bucket("l", "10 per minute")).build().unwrap();
+    let layer = Rig::new().over(policy);
+    assert_eq!(layer.policy().ipv6_prefix(), 64);
+    let clients = Clients::default().ipv6_prefix(56).user_header("x-user".parse().unwrap());
+    assert_eq!(clients.ipv6_bits(), Some(56));
+    assert_eq!(clients.identity_headers().collect::<Vec<_>>(), ["x-user"]);
+    let layer = layer.clients(clients);
+    assert_eq!(layer.policy().ipv6_prefix(), 56);
+}
+
+#[tokio::test]
+async fn a_layer_that_is_changed_after_it_served_tells_its_own_limits() {
+    let layer = Rig::new().layer([bucket("l", "2 per minute")]);
+    assert_eq!(ask(&layer, 200, get()).await.text("ratelimit-policy"), "\"l\";q=2;w=60");
+    let changed = layer.clone().clients(Clients::default().ipv6_prefix(56));
+    for layer in [changed, layer] {
+        assert_eq!(ask(&layer, 200, get()).await.text("ratelimit-policy"), "\"l\";q=2;w=60");
+    }
 }
