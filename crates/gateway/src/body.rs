@@ -193,38 +193,3 @@ impl Body for UpstreamBody {
 pub(crate) fn whole(bytes: impl Into<Bytes>) -> AnswerBody {
     http_body_util::Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
 }
-
-pin_project_lite::pin_project! {
-    /// A body that holds something until it is dropped.
-    pub(crate) struct Holding<B, G> {
-        #[pin]
-        body: B,
-        guard: G,
-    }
-}
-
-impl<B, G> Holding<B, G> {
-    pub(crate) fn new(body: B, guard: G) -> Holding<B, G> {
-        Holding { body, guard }
-    }
-}
-
-impl<B: Body, G> Body for Holding<B, G> {
-    type Data = B::Data;
-    type Error = B::Error;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        self.project().body.poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}

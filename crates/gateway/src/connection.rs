@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::{Request, Response};
-use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -19,9 +18,10 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::body::{AnswerBody, Holding};
+use crate::body::AnswerBody;
 use crate::framing::HeadLimits;
 use crate::front::{Behind, Front, refuse};
+use crate::in_flight::InFlight;
 use crate::wire::{Patience, Protocol, Refused, Wire};
 
 /// What a connection may cost us.
@@ -59,23 +59,22 @@ pub(crate) async fn serve<S: Behind>(
     let Some((wire, protocol)) = opened else {
         return;
     };
-    let (in_flight, answering) = watch::channel(0);
-    let in_flight = Arc::new(in_flight);
+    let in_flight = InFlight::default();
+    let answering = in_flight.clone();
     let refused = wire.refused();
     let heads = AtomicU64::new(0);
     let service = service_fn(move |request: Request<Incoming>| {
         // Relaxed: hyper asks for one request of a connection after the other.
         let nth = heads.fetch_add(1, Ordering::Relaxed);
         let (front, refused) = (front.clone(), refused.clone());
-        let guard = InFlight::begin(in_flight.clone());
+        let begun = in_flight.begin();
         // Boxed, since hyper polls an HTTP/1 connection in place only where it may be moved.
         Box::pin(async move {
             let response = answer(&front, request, peer, nth, &refused).await;
-            let response = response.map(|body| Holding::new(body, guard).boxed_unsync());
-            Ok::<_, Infallible>(response)
+            Ok::<_, Infallible>(response.map(|body| begun.answer(body)))
         })
     });
-    let idle = is_idle(answering.clone(), limits.idle);
+    let idle = answering.is_idle(limits.idle);
     let mut ended = pin!(async {
         tokio::select! {
             () = idle => {}
@@ -109,14 +108,20 @@ pub(crate) async fn serve<S: Behind>(
                 .keep_alive_interval(PING)
                 .serve_connection(TokioIo::new(wire), service);
             let mut connection = pin!(connection);
+            // Where answers wait for the flow-control window of a client, nothing is written, and
+            // the wire cannot see that it is stalled.
+            let stalled = answering.is_stalled(limits.patience.write);
+            let mut stalled = pin!(stalled);
             tokio::select! {
                 _ = &mut connection => return,
+                () = &mut stalled => return,
                 () = ended => connection.as_mut().graceful_shutdown(),
             }
             // A client that has its answers and does not say good-bye is not waited for.
             tokio::select! {
                 _ = &mut connection => {}
-                () = is_idle(answering, LINGER.0) => {}
+                () = stalled => {}
+                () = answering.is_idle(LINGER.0) => {}
             }
         }
     }
@@ -153,38 +158,4 @@ async fn linger(mut stream: TcpStream) {
     };
     // Nothing is owed to a client that goes on.
     let _ = timeout(patience, drained).await;
-}
-
-/// A request that is being answered.
-struct InFlight(Arc<watch::Sender<usize>>);
-
-impl InFlight {
-    fn begin(count: Arc<watch::Sender<usize>>) -> InFlight {
-        count.send_modify(|count| *count += 1);
-        InFlight(count)
-    }
-}
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        self.0.send_modify(|count| *count -= 1);
-    }
-}
-
-/// Ends once no request has been in flight for so long.
-async fn is_idle(mut in_flight: watch::Receiver<usize>, patience: Duration) {
-    loop {
-        let changed = if *in_flight.borrow_and_update() == 0 {
-            match timeout(patience, in_flight.changed()).await {
-                Err(_idle) => return,
-                Ok(changed) => changed,
-            }
-        } else {
-            in_flight.changed().await
-        };
-        if changed.is_err() {
-            // The connection has ended, and nobody asks any more.
-            return;
-        }
-    }
 }

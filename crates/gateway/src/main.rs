@@ -11,6 +11,7 @@ mod forwarding;
 mod framing;
 mod front;
 mod hop;
+mod in_flight;
 mod listener;
 mod log;
 mod metrics;
@@ -96,6 +97,11 @@ fn say(text: &dyn Display) -> Result<(), String> {
     write!(io::stdout(), "{text}").map_err(|error| format!("cannot print: {error}"))
 }
 
+/// Prints to standard error. Whoever has closed it does not want to know.
+fn complain(text: &dyn Display) {
+    let _ = write!(io::stderr().lock(), "{text}");
+}
+
 /// Does something with what a file describes, once its problems have been told.
 ///
 /// Ends with 2 when the file cannot be used, with 1 when what was to be done failed.
@@ -103,15 +109,15 @@ fn with(file: &Path, act: impl FnOnce(Gateway) -> Result<(), String>) -> ExitCod
     let (gateway, problems) = match Gateway::from_file(file) {
         Ok(read) => read,
         Err(problems) => {
-            eprint!("{problems}");
+            complain(&problems);
             return ExitCode::from(2);
         }
     };
-    eprint!("{problems}");
+    complain(&problems);
     match act(gateway) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("tollgate: {error}");
+            complain(&format_args!("tollgate: {error}\n"));
             ExitCode::FAILURE
         }
     }

@@ -225,3 +225,18 @@ fn t15_floods_of_frames_cost_little_memory_and_hurt_nobody() {
     let grown = resident(&gateway).saturating_sub(before);
     assert!(grown < 20 * 1024, "{grown} kB");
 }
+
+#[test]
+fn t13_a_client_whose_window_stays_shut_is_given_up() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let gateway = Program::serve(&(upstream.config() + "[server.timeouts]\nwrite = \"300ms\"\n"));
+    let mut stream = raw(&gateway);
+    // The window that streams begin with: nothing.
+    stream.write_all(&frame(4, 0, 0, &[0, 4, 0, 0, 0, 0])).unwrap();
+    for id in [1u32, 3, 5] {
+        stream.write_all(&frame(1, 0x5, id, &HEAD)).unwrap();
+    }
+    let before = std::time::Instant::now();
+    read_until(&mut stream, |_| false);
+    assert!(before.elapsed() < DEADLINE, "the connection is closed");
+}
