@@ -5,8 +5,9 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::uri::{Authority, Parts as UriParts, Scheme};
-use http::{Request, Response, StatusCode, Uri, Version};
+use http::{HeaderMap, Request, Response, StatusCode, Uri, Version};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
@@ -73,7 +74,7 @@ impl Upstream {
             // It was not asked to.
             return Err(BAD_GATEWAY);
         }
-        Ok(self.answer(response))
+        self.answer(response)
     }
 
     fn uri(&self, target: &Uri) -> Result<Uri, Fault> {
@@ -84,11 +85,28 @@ impl Upstream {
         Uri::from_parts(parts).map_err(|_| Fault::malformed("expected a path as the target"))
     }
 
-    fn answer(&self, response: Response<Incoming>) -> Response<AnswerBody> {
+    fn answer(&self, response: Response<Incoming>) -> Result<Response<AnswerBody>, Fault> {
         let (mut parts, body) = response.into_parts();
+        settle_framing(&mut parts.headers)?;
         hop::strip_response(&mut parts.headers);
         parts.version = Version::default();
-        Response::from_parts(parts, UpstreamBody::new(body, self.patience.answer).boxed_unsync())
+        let body = UpstreamBody::new(body, self.patience.answer).boxed_unsync();
+        Ok(Response::from_parts(parts, body))
+    }
+}
+
+/// Where an answer is chunked, what it says of its length counts for nothing (RFC 9112, 6.3), and to
+/// pass that on would cut the body off. A coding other than `chunked` was not asked for, and the
+/// client would not know of it.
+fn settle_framing(headers: &mut HeaderMap) -> Result<(), Fault> {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => Ok(()),
+        (Some(coding), None) if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => {
+            headers.remove(CONTENT_LENGTH);
+            Ok(())
+        }
+        _ => Err(BAD_GATEWAY),
     }
 }
 

@@ -92,6 +92,12 @@ fn request_line(line: &[u8], limits: HeadLimits) -> Result<Version, Fault> {
     if target.contains(&b'#') {
         return Err(Fault::malformed("expected a request target without `#`, which is never sent"));
     }
+    // hyper's own answer to what it cannot take as a target would say nothing.
+    if http::Uri::try_from(target).is_err() {
+        return Err(Fault::malformed(
+            "expected a request target in which `<`, `>` and the like are escaped",
+        ));
+    }
     match version {
         b"HTTP/1.1" => Ok(Version::Http11),
         b"HTTP/1.0" => Ok(Version::Http10),

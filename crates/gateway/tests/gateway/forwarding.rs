@@ -219,6 +219,9 @@ fn an_upstream_that_is_not_there_or_talks_nonsense_is_a_502() {
         "SSH-2.0-OpenSSH_9.2\r\n\r\n",
         "HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        // Codings that were not asked for: the client would take them for the content.
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\na",
     ] {
         let upstream = Upstream::answering(nonsense);
         let gateway = Program::serve(&upstream.config());
@@ -227,6 +230,22 @@ fn an_upstream_that_is_not_there_or_talks_nonsense_is_a_502() {
     let hangs_up = Upstream::with(|_, _| Keep::Closed);
     let gateway = Program::serve(&hangs_up.config());
     assert_eq!(Client::ask(gateway.address, GET).status, 502);
+}
+
+#[test]
+fn the_length_of_a_chunked_answer_counts_for_nothing() {
+    for length in [3, 9] {
+        let upstream = Upstream::with(move |_, stream| {
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n");
+            let rest = "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+            let _ = stream.write_all((head + rest).as_bytes());
+            Keep::Open
+        });
+        let gateway = Program::serve(&upstream.config());
+        let answer = Client::ask(gateway.address, GET);
+        assert_eq!((answer.status, answer.text().as_str()), (200, "hello"), "{length}");
+        assert_eq!(answer.header("content-length"), None, "{length}");
+    }
 }
 
 #[test]
@@ -341,4 +360,13 @@ fn an_address_that_is_taken_is_told_and_ends_the_program() {
     assert_eq!(output.status.code(), Some(1));
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(told.contains(&format!("cannot listen on {address}")), "{told}");
+}
+
+#[test]
+fn a_log_that_nobody_takes_breaks_nothing() {
+    let config = "[server]\nlisten = \"127.0.0.1:0\"\nmetrics = \"off\"\nupstream = \"http://127.0.0.1:1\"\n";
+    let mut gateway = Program::serve_unheard(config);
+    assert_eq!(Client::ask(gateway.address, GET).status, 502);
+    gateway.signal("TERM");
+    assert!(gateway.ended().success());
 }

@@ -295,16 +295,21 @@ fn a_path_that_servers_read_differently_is_refused() {
         "/a%7f",
         "*",
         "/a<b",
+        "/a?b<c",
+        "/{a}|`",
+        "http://u@v@w/",
     ] {
         is_refused_somehow(&format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
     }
 }
 
-/// Refused by us or by the library that reads targets; never sent on.
+/// Refused by us, in our words and not in those of the library that reads targets; never sent on.
 #[track_caller]
 fn is_refused_somehow(request: &str) {
     let outcome = outcome(request.as_bytes());
     assert_eq!(outcome.statuses(), [400], "{request}");
+    let kind = outcome.answers[0].header("content-type");
+    assert_eq!(kind, Some("application/problem+json"), "{request}");
     assert_eq!(outcome.upstream.asked(), [""; 0], "{request}");
 }
 

@@ -60,14 +60,27 @@ impl Program {
     }
 
     /// The same, started by another command that is given the program and its arguments.
-    pub(crate) fn start(mut command: Command, config: &str) -> Program {
-        let file = Scratch::new("limits.toml", config);
+    pub(crate) fn start(command: Command, config: &str) -> Program {
         let stderr = Scratch::new("stderr", "");
+        let into = File::create(stderr.path()).unwrap();
+        Program::start_with(command, config, stderr, into.into())
+    }
+
+    /// The same, where nobody takes what is written to standard error.
+    pub(crate) fn serve_unheard(config: &str) -> Program {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let stderr = Scratch::new("stderr", "");
+        Program::start_with(Command::new(TOLLGATE), config, stderr, writer.into())
+    }
+
+    fn start_with(mut command: Command, config: &str, stderr: Scratch, into: Stdio) -> Program {
+        let file = Scratch::new("limits.toml", config);
         let mut child = command
             .args(["serve", file.path()])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(File::create(stderr.path()).unwrap())
+            .stderr(into)
             .spawn()
             .unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
