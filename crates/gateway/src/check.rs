@@ -29,17 +29,29 @@ const HEAD: [&str; 8] = [
 
 fn row(spec: &LimitSpec, limit: &Limit) -> [String; 8] {
     let worst = Worst::of(spec, limit);
+    let (when, remarks) = (spec.condition().to_string(), remarks(spec));
     let key: Vec<_> = spec.key().iter().map(ToString::to_string).collect();
     [
         limit.name().to_owned(),
         limit.quota().to_string(),
         limit.algorithm().to_string(),
-        key.join(" + "),
-        spec.condition().to_string(),
+        short(key.join(" + ")),
+        short(when),
         worst.at_once.to_string(),
         worst.per_period.to_string(),
-        remarks(spec),
+        short(remarks),
     ]
+}
+
+/// The most characters of a cell: a condition may hold a thousand paths.
+const CELL: usize = 120;
+
+fn short(mut text: String) -> String {
+    if let Some((at, _)) = text.char_indices().nth(CELL) {
+        text.truncate(at);
+        text.push('…');
+    }
+    text
 }
 
 /// What else there is to know, in few words.

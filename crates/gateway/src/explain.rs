@@ -14,7 +14,7 @@ use tollgate_policy::{
 };
 
 use crate::assemble::Gateway;
-use crate::framing::Fault;
+use crate::framing::{Fault, Framing};
 
 /// A request as it is described on the command line.
 #[derive(Clone, Debug)]
@@ -56,6 +56,8 @@ impl Gateway {
     }
 
     fn request(&self, described: Described) -> Result<Request<()>, Fault> {
+        // Of a whole head only its faults matter here.
+        Framing::new(self.admission.head).judge(&described.head())?;
         let mut request = Request::new(());
         *request.method_mut() = described.method;
         *request.uri_mut() = described.target;
@@ -70,6 +72,18 @@ impl Gateway {
         let (mut parts, ()) = request.into_parts();
         self.admission.admit(&mut parts)?;
         Ok(Request::from_parts(parts, ()))
+    }
+}
+
+impl Described {
+    /// As it would come over the wire.
+    fn head(&self) -> Vec<u8> {
+        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.target).into_bytes();
+        for HeaderLine(name, value) in &self.headers {
+            head.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+        }
+        head.extend(b"\r\n");
+        head
     }
 }
 
@@ -188,12 +202,14 @@ fn write_application(
             None => writeln!(text)?,
             Some(answer) => {
                 let said = match answer.verdict() {
-                    Verdict::Allow | Verdict::Wait(_) => "passes".to_owned(),
-                    Verdict::Deny(span) => format!("refuses for {span}"),
-                    Verdict::Never => "refuses for ever: the cost is above the capacity".to_owned(),
+                    Verdict::Allow | Verdict::Wait(_) => "passes, then".to_owned(),
+                    Verdict::Deny(span) => format!("refuses for {span};"),
+                    Verdict::Never => {
+                        "refuses for ever, the cost is above the capacity;".to_owned()
+                    }
                 };
                 let (left, most) = (answer.remaining(), limit.capacity());
-                writeln!(text, ": {said}, {left} of {most} left behind it")?;
+                writeln!(text, ": {said} {left} of {most} are left")?;
             }
         }
     }

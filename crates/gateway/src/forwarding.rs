@@ -9,8 +9,11 @@ const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
 /// Headers beside `X-Forwarded-*` by which proxies say who is asking or what was asked.
-const CLAIMS: [&str; 13] = [
+const CLAIMS: [&str; 16] = [
     "forwarded",
+    "forwarded-for",
+    "x-forwarded",
+    "client-ip",
     "x-real-ip",
     "x-client-ip",
     "x-cluster-client-ip",
@@ -116,6 +119,9 @@ mod tests {
                 ("x-forwarded-prefix", "/admin"),
                 ("forwarded", "for=6.6.6.6"),
                 ("x-real-ip", "6.6.6.6"),
+                ("client-ip", "6.6.6.6"),
+                ("forwarded-for", "6.6.6.6"),
+                ("x-forwarded", "6.6.6.6"),
                 ("cf-connecting-ip", "6.6.6.6"),
                 ("x-user", "root"),
                 ("accept", "*/*"),

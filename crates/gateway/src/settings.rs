@@ -60,10 +60,12 @@ impl Settings {
         let timeouts = server.as_mut().and_then(|server| server.section("timeouts"));
         let sizes = server.as_mut().and_then(|server| server.section("sizes"));
         let (mut timeouts, mut sizes) = (Timeouts(timeouts), Sizes(sizes));
+        let listen = server.as_mut().and_then(listen).unwrap_or(local(8080));
         Settings {
-            listen: server.as_mut().and_then(listen).unwrap_or(local(8080)),
-            upstream: server.as_mut().and_then(upstream),
-            metrics: server.as_mut().and_then(metrics).unwrap_or(MetricsAt::Usual),
+            listen,
+            upstream: server.as_mut().and_then(|server| upstream(server, listen)),
+            metrics: (server.as_mut().and_then(|server| metrics(server, listen)))
+                .unwrap_or(MetricsAt::Usual),
             log: server
                 .as_mut()
                 .and_then(|server| {
@@ -139,7 +141,7 @@ fn address(server: &Section<'_>, text: &Text) -> Option<SocketAddr> {
     address.ok()
 }
 
-fn upstream(server: &mut Section<'_>) -> Option<Authority> {
+fn upstream(server: &mut Section<'_>, listen: SocketAddr) -> Option<Authority> {
     const EXPECTED: &str = "the address of an HTTP server, such as `http://127.0.0.1:3000`";
     let text = server.text("upstream", EXPECTED)?;
     let refuse = |why| {
@@ -164,15 +166,40 @@ fn upstream(server: &mut Section<'_>) -> Option<Authority> {
     if uri.path() != "/" || uri.query().is_some() {
         return refuse("the upstream has a path, but requests keep their own");
     }
+    let host = authority.host().trim_matches(['[', ']']);
+    let ip = if host == "localhost" { Ok(listen.ip()) } else { host.parse() };
+    let port = authority.port_u16().unwrap_or(80);
+    if ip.is_ok_and(|ip| is_taken(listen, SocketAddr::new(ip, port))) {
+        return refuse("the upstream is the gateway itself, which would ask itself for ever");
+    }
     Some(authority.clone())
 }
 
-fn metrics(server: &mut Section<'_>) -> Option<MetricsAt> {
+/// Whether what is sent to `address` of this machine comes to `listen`, or nobody can listen on both.
+fn is_taken(listen: SocketAddr, address: SocketAddr) -> bool {
+    let (ip, other) = (listen.ip(), address.ip());
+    let same = ip == other
+        || (ip.is_unspecified() && (other.is_loopback() || other.is_unspecified()))
+        || (other.is_unspecified() && ip.is_loopback());
+    // A port of 0 stands for any that is free.
+    same && listen.port() == address.port() && listen.port() != 0
+}
+
+fn metrics(server: &mut Section<'_>, listen: SocketAddr) -> Option<MetricsAt> {
     let text = server.text("metrics", "an address with a port, or `off`")?;
     if text.as_str() == "off" {
         return Some(MetricsAt::Off);
     }
     let address = address(server, &text)?;
+    if is_taken(listen, address) {
+        let message = "the metrics are where the traffic comes in";
+        server.reading().refuse(
+            &text,
+            message,
+            "an address of their own, such as `127.0.0.1:9464`",
+        );
+        return None;
+    }
     if !address.ip().is_loopback() {
         let message = "whoever reaches this address can read the metrics";
         let expected = "an address of this machine alone, such as `127.0.0.1:9464`";

@@ -194,11 +194,11 @@ fn explain_says_which_limits_apply_and_why_and_what_each_costs() {
             "client  203.0.113.9 (the peer is not a trusted proxy)",
             "per-client: applies, it is for every path",
             "key   client = 203.0.113.9",
-            "per-client  100/m burst 20, token-bucket: passes, 19 of 20 left behind it",
+            "per-client  100/m burst 20, token-bucket: passes, then 19 of 20 are left",
             "login: applies, its path is /api/auth/login",
             "key   header:x-api-key = k1, route = /api/auth/login",
             "cost  5",
-            "plan  1000/h, token-bucket: passes, 995 of 1000 left behind it",
+            "plan  1000/h, token-bucket: passes, then 995 of 1000 are left",
             "It passes, and these headers are added",
             "x-ratelimit-limit: 5",
         ],
@@ -314,5 +314,47 @@ fn every_key_and_every_metric_is_documented() {
         let (name, kind) = named.split_once(' ').unwrap();
         let total = if kind == "counter" { "_total" } else { "" };
         assert!(DOCUMENT.contains(&format!("`{name}{total}`")), "{name}");
+    }
+}
+
+#[test]
+fn a_gateway_that_would_ask_itself_is_refused() {
+    for server in [
+        "listen = \"127.0.0.1:8080\"\nupstream = \"http://127.0.0.1:8080\"",
+        "listen = \"0.0.0.0:8080\"\nupstream = \"http://localhost:8080\"",
+        "listen = \"[::]:80\"\nupstream = \"http://[::1]\"",
+        "upstream = \"http://127.0.0.1:8080\"",
+        "listen = \"127.0.0.1:9464\"\nmetrics = \"127.0.0.1:9464\"",
+    ] {
+        let file = Scratch::new("loop.toml", &format!("[server]\n{server}\n"));
+        assert_eq!(run(&["check", file.path()]).status.code(), Some(2), "{server}");
+    }
+    for server in [
+        "listen = \"127.0.0.1:8080\"\nupstream = \"http://127.0.0.2:8080\"",
+        "listen = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"",
+        "listen = \"0.0.0.0:8080\"\nupstream = \"http://10.0.0.9:8080\"",
+    ] {
+        let file = Scratch::new("two.toml", &format!("[server]\n{server}\n"));
+        assert_eq!(run(&["check", file.path()]).status.code(), Some(0), "{server}");
+    }
+}
+
+#[test]
+fn a_condition_of_very_many_paths_is_shown_in_part() {
+    let paths: Vec<_> = (0..900).map(|nth| format!("\"/{nth}/{}\"", "x".repeat(100))).collect();
+    let text = format!(
+        "[[limit]]\nname = \"a\"\nrate = \"1/s\"\nwhen = {{ path = [{}] }}\n",
+        paths.join(",")
+    );
+    let table = told(&["check", Scratch::new("wide.toml", &text).path()]);
+    assert!(table.lines().all(|line| line.chars().count() < 400), "{table}");
+}
+
+#[test]
+fn explain_judges_the_framing_too() {
+    for (header, says) in
+        [("content-length: x", "400 Bad Request"), ("transfer-encoding: gzip", "400 Bad Request")]
+    {
+        assert_says(&explain(&["/x", "-H", header]), &[says]);
     }
 }
