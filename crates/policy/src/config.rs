@@ -117,6 +117,11 @@ impl<'e> Reading<'e> {
         }
     }
 
+    /// The first variable in a text, if all of them can be replaced.
+    fn first_variable(&self, written: &str) -> Option<String> {
+        environment::replace(written, self.environment).ok()?.variable
+    }
+
     fn value<'r>(&'r self, path: String, span: Range<usize>, value: DeValue<'r>) -> Value<'r> {
         Value::new(self, path, span, value)
     }

@@ -7,12 +7,20 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Complaint {
     pub(crate) message: String,
+    /// Never quotes a value of the file.
     pub(crate) expected: String,
+    quoted: Option<&'static [&'static str]>,
 }
 
 impl Complaint {
     pub(crate) fn new(message: impl Into<String>, expected: impl Into<String>) -> Complaint {
-        Complaint { message: message.into(), expected: expected.into() }
+        Complaint { message: message.into(), expected: expected.into(), quoted: None }
+    }
+
+    /// The same, whose message quotes the values of these keys of a limit; unless said it may quote
+    /// that of the key it is about.
+    pub(crate) fn quoting(self, keys: &'static [&'static str]) -> Complaint {
+        Complaint { quoted: Some(keys), ..self }
     }
 
     pub(crate) fn at(self, place: Place) -> Finding {
@@ -25,6 +33,8 @@ impl Complaint {
 pub(crate) enum Place {
     /// A key of the limit with this number.
     Limit(usize, &'static str),
+    /// An override of the limit with the first number.
+    Override(usize, usize),
     /// An entry of the list of who is free.
     Allow(usize),
     /// An entry of the list of who is forbidden.
@@ -50,6 +60,15 @@ impl Finding {
         &self.complaint.message
     }
 
+    /// The keys of a limit whose values the message may quote.
+    pub(crate) fn quoted(&self) -> &[&'static str] {
+        match (&self.complaint.quoted, &self.place) {
+            (Some(keys), _) => keys,
+            (None, Place::Limit(_, key)) => std::slice::from_ref(key),
+            (None, _) => &[],
+        }
+    }
+
     /// What was expected or would be better.
     #[must_use]
     pub fn expected(&self) -> &str {
@@ -61,6 +80,9 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.place {
             Place::Limit(nth, key) => write!(f, "limit {}, `{key}`: ", nth + 1)?,
+            Place::Override(limit, nth) => {
+                write!(f, "limit {}, override {}: ", limit + 1, nth + 1)?;
+            }
             Place::Allow(nth) => write!(f, "allowed value {}: ", nth + 1)?,
             Place::Deny(nth) => write!(f, "denied value {}: ", nth + 1)?,
             Place::Route(nth) => write!(f, "route {}: ", nth + 1)?,

@@ -41,6 +41,10 @@ impl PathPattern {
     pub(crate) const EXPECTED: &'static str =
         "a path such as `/login`, `/users/{id}` or `/api/*`, which covers `/api` and all below";
 
+    /// The most `{parameters}` of one pattern. The router under [`Routes`](crate::routes::Routes)
+    /// takes 25.
+    const MOST_PARAMETERS: usize = 16;
+
     /// Whether it covers every path.
     #[must_use]
     pub fn is_everything(&self) -> bool {
@@ -122,7 +126,7 @@ impl FromStr for PathPattern {
     ///
     /// # Errors
     /// When it does not begin with `/`, could match no path (dot segments, `;parameters`, a query),
-    /// or has a `*` or braces elsewhere than as a whole segment.
+    /// has a `*` or braces elsewhere than as a whole segment, or more than 16 parameters.
     fn from_str(text: &str) -> Result<PathPattern, PathPatternError> {
         let inner = text.strip_prefix('/').ok_or(PathPatternError::NotRooted)?;
         let (inner, rest) = match inner.strip_suffix('*') {
@@ -131,11 +135,16 @@ impl FromStr for PathPattern {
             }
             _ => (inner, None),
         };
-        let segments: Result<_, _> = match inner.strip_suffix('/').unwrap_or(inner) {
+        let segments: Result<Vec<Segment>, _> = match inner.strip_suffix('/').unwrap_or(inner) {
             "" => rest.into_iter().map(Ok).collect(),
             names => names.split('/').map(segment).chain(rest.map(Ok)).collect(),
         };
-        segments.map(|segments| PathPattern { text: text.into(), segments })
+        let segments = segments?;
+        let parameters = segments.iter().filter(|segment| matches!(segment, Segment::Parameter));
+        if parameters.count() > PathPattern::MOST_PARAMETERS {
+            return Err(PathPatternError::Parameters);
+        }
+        Ok(PathPattern { text: text.into(), segments })
     }
 }
 
@@ -178,6 +187,8 @@ pub enum PathPatternError {
     NotRooted,
     /// Braces that are not around the name of a whole segment.
     Parameter,
+    /// More parameters than a pattern may have.
+    Parameters,
     /// A `*` that is not the whole last segment.
     Star,
     /// No path that is matched ever looks like this.
@@ -189,6 +200,7 @@ impl fmt::Display for PathPatternError {
         f.write_str(match self {
             PathPatternError::NotRooted => "a path begins with `/`",
             PathPatternError::Parameter => "a parameter is a whole segment, as in `/users/{id}`",
+            PathPatternError::Parameters => "a pattern has at most 16 parameters",
             PathPatternError::Star => {
                 "`*` stands alone at the end, as in `/api/*`; a literal star is `%2A`"
             }

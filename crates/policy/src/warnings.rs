@@ -26,7 +26,8 @@ impl Policy {
                 "some requests are under no limit at all",
                 "one limit without `when` and without `fallback = \"skip\"`, such as \
                  one by `client`, as a backstop",
-            );
+            )
+            .quoting(&[]);
             warnings.push(complaint.at(Place::Limit(0, "name")));
         }
         warnings
@@ -44,6 +45,9 @@ fn of_limit(spec: &LimitSpec) -> impl Iterator<Item = (&'static str, Complaint)>
     of_windows.filter_map(|(key, complaint)| Some((key, complaint?)))
 }
 
+/// The keys that say what a quota is.
+const QUOTA: &[&str] = &["rate", "burst"];
+
 fn double_edge(spec: &LimitSpec, limit: &Limit) -> Option<Complaint> {
     let Algorithm::FixedWindow(_) = limit.algorithm() else { return None };
     let (amount, twice) = (limit.quota().amount(), Worst::of(spec, limit).at_once);
@@ -52,6 +56,7 @@ fn double_edge(spec: &LimitSpec, limit: &Limit) -> Option<Complaint> {
             format!("`{}` admits {twice} at once across the edge of two windows", limit.quota()),
             "`sliding-window` or `token-bucket`, unless that is wanted",
         )
+        .quoting(QUOTA)
     })
 }
 
@@ -62,6 +67,7 @@ fn long_burst(limit: &Limit) -> Option<Complaint> {
             format!("the burst of `{}` is more than three times its rate", limit.quota()),
             "a burst of 1.5 to 3 times the rate, unless clients come in batches",
         )
+        .quoting(QUOTA)
     })
 }
 
@@ -71,8 +77,12 @@ fn dear(spec: &LimitSpec, limit: &Limit) -> Option<Complaint> {
     (capacity > 0 && most > capacity).then(|| {
         let which = if least > capacity { "no request" } else { "not every request" };
         Complaint::new(
-            format!("{which} can pass `{}`: a cost of {most} is above its capacity", limit.name()),
-            format!("a cost of at most {capacity}, or a larger burst"),
+            format!(
+                "{which} can pass `{}`: a cost of {most} is above its capacity of {capacity}",
+                limit.name()
+            ),
+            "a cost of at most the capacity, or a larger burst",
         )
+        .quoting(&["name", "cost", "rate", "burst"])
     })
 }

@@ -463,3 +463,67 @@ fn of_3_000_mutated_files_none_panics_and_every_refused_one_names_line_and_hint(
     }
     assert!((1_000..3_000).contains(&refused), "{refused} refused");
 }
+
+#[test]
+fn an_override_that_does_not_fit_is_told_on_its_own_line() {
+    let text = limit(
+        "rate = \"1/s\"\nby = [\"client\"]\n[limit.overrides]\n\"10.0.0.1\" = \"5/s\"\n\"10.0.0.300\" = \"5/s\"\n",
+    );
+    let (line, said) = error(&text);
+    assert_eq!(text.lines().nth(line - 1), Some("\"10.0.0.300\" = \"5/s\""), "{said}");
+}
+
+#[test]
+fn no_warning_quotes_a_variable_whichever_key_holds_it() {
+    let env = |name: &str| match name {
+        "NAME" => Some("n719353".to_owned()),
+        "RATE" => Some("2/s burst 719353".to_owned()),
+        "EDGE" => Some("719353/s".to_owned()),
+        _ => Some("719353".to_owned()),
+    };
+    for keys in [
+        "name = \"${NAME}\"\nrate = \"1/s\"\ncost = 9\n",
+        "name = \"n\"\nrate = \"${RATE}\"\n",
+        "name = \"n\"\nrate = \"1/s\"\nburst = \"${N}\"\n",
+        "name = \"n\"\nrate = \"1/s\"\nburst = \"${N}\"\ncost = 800000\n",
+        "name = \"n\"\nrate = \"1/s\"\ncost = \"${N}\"\n",
+        "name = \"n\"\nrate = \"1/s\"\ncost = { header = \"x\", max = \"${N}\" }\n",
+        "name = \"n\"\nrate = [\"1/h\", \"${EDGE}\"]\nalgorithm = \"fixed-window\"\n",
+        "name = \"n\"\nrate = \"${EDGE}\"\ncost = 800000\n",
+    ] {
+        let (policy, problems) = read_with(&format!("[[limit]]\n{keys}"), &env);
+        let shown = problems.to_string();
+        assert!(
+            policy.is_some() && shown.contains("warning: the value of the variable"),
+            "{shown}"
+        );
+        assert!(!shown.contains("719353"), "{shown}");
+    }
+    let text = "[[limit]]\nname = \"${NAME}\"\nrate = \"1/s\"\nwhen = \"/a\"\n";
+    let shown = read_with(text, &env).1.to_string();
+    assert!(shown.contains("some requests are under no limit at all"), "{shown}");
+}
+
+#[test]
+fn path_patterns_are_so_many_that_a_file_is_read_at_once() {
+    let list = |count: usize, pattern: &dyn Fn(usize) -> String| {
+        (0..count).map(|nth| format!("\"{}\"", pattern(nth))).collect::<Vec<_>>().join(",")
+    };
+    let of_one = list(1_001, &|nth| format!("/{{a}}/{nth}/*"));
+    let (line, said) = error(&limit(&format!("rate = \"1/s\"\nwhen = {{ path = [{of_one}] }}\n")));
+    assert_eq!(line, 4);
+    assert!(said.contains("at most 1000 in one limit"), "{said}");
+    let routes = list(20_001, &|nth| format!("/{nth}/*"));
+    let (_, said) = error(&format!("[path]\nroutes = [{routes}]\n{}", limit("rate = \"1/s\"")));
+    assert!(said.contains("at most 20000"), "{said}");
+    let (_, said) =
+        error(&limit(&format!("rate = \"1/s\"\nwhen = {{ path = \"{}\" }}\n", "/{a}".repeat(17))));
+    assert!(said.contains("at most 16 parameters"), "{said}");
+    good(&limit(&format!("rate = \"1/s\"\nwhen = {{ path = \"{}/*\" }}\n", "/{a}".repeat(16))));
+}
+
+#[test]
+fn what_a_problem_quotes_is_cut_short() {
+    let (_, problems) = read(&format!("{} = 1\n", "x".repeat(100_000)));
+    assert!(problems.to_string().len() < 5_000);
+}

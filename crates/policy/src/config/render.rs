@@ -56,10 +56,18 @@ fn window(line: &str, column: usize) -> (String, usize) {
     (line.trim_end().chars().skip(start).take(WIDTH).collect(), before - start)
 }
 
+/// The most characters of a message that are shown: it may quote a value of the file.
+const MESSAGE: usize = 400;
+
 /// Without the characters with which a file could take over a terminal, or turn its text around
 /// (Unicode's controls of direction, UAX 9).
 fn printable(text: &str) -> String {
-    text.chars().map(|c| if c == '\t' { ' ' } else { c }).map(shown).collect()
+    let (shown_part, rest) = match text.char_indices().nth(MESSAGE) {
+        Some((at, _)) => (text.get(..at).unwrap_or(text), "…"),
+        None => (text, ""),
+    };
+    let plain = shown_part.chars().map(|c| if c == '\t' { ' ' } else { c }).map(shown);
+    plain.chain(rest.chars()).collect()
 }
 
 fn shown(character: char) -> char {

@@ -24,7 +24,13 @@ pub struct Section<'r> {
     span: Range<usize>,
     entries: DeTable<'r>,
     /// The keys that were asked for, and where the values of those that are there stand.
-    asked: Vec<(&'static str, Option<Range<usize>>)>,
+    asked: Vec<(&'static str, Option<Place>)>,
+}
+
+/// Where a value stands, and the first variable in it.
+struct Place {
+    span: Range<usize>,
+    variable: Option<String>,
 }
 
 impl<'r> Section<'r> {
@@ -49,17 +55,23 @@ impl<'r> Section<'r> {
         self.span.clone()
     }
 
-    /// Where the values of the keys that were taken so far stand.
-    pub fn places(&self) -> impl Iterator<Item = (&'static str, Range<usize>)> {
-        self.asked.iter().filter_map(|(key, place)| Some((*key, place.clone()?)))
+    /// Where the values of the keys that were taken so far stand, each with the first variable in
+    /// it.
+    pub(crate) fn places(
+        &self,
+    ) -> impl Iterator<Item = (&'static str, Range<usize>, Option<&str>)> {
+        let there = self.asked.iter().filter_map(|(key, place)| Some((*key, place.as_ref()?)));
+        there.map(|(key, place)| (key, place.span.clone(), place.variable.as_deref()))
     }
 
     /// The value of a key.
     #[must_use]
     pub fn take(&mut self, key: &'static str) -> Option<Value<'r>> {
         let entry = self.entries.remove_entry(key);
-        self.asked.push((key, entry.as_ref().map(|(_, value)| value.span())));
-        entry.map(|(key, value)| self.value(key.get_ref(), value))
+        let value = entry.map(|(key, value)| self.value(key.get_ref(), value));
+        let place = value.as_ref().map(|v| Place { span: v.span(), variable: v.variable() });
+        self.asked.push((key, place));
+        value
     }
 
     /// The value of a key that has to be there.

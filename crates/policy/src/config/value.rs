@@ -53,6 +53,11 @@ impl<'r> Value<'r> {
         matches!(self.value, DeValue::Integer(_) | DeValue::Float(_))
     }
 
+    /// The first variable that it, or any value inside of it, is made of.
+    pub(super) fn variable(&self) -> Option<String> {
+        variable(&self.value, self.reading)
+    }
+
     /// A string; `expected` says which, for whoever wrote something else.
     #[must_use]
     pub fn text(self, expected: &str) -> Option<Text> {
@@ -189,6 +194,15 @@ impl<'r> Value<'r> {
             reading.refuse(&text, "", expected);
         }
         value
+    }
+}
+
+fn variable(value: &DeValue<'_>, reading: &Reading<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => reading.first_variable(text),
+        DeValue::Array(items) => items.iter().find_map(|v| variable(v.get_ref(), reading)),
+        DeValue::Table(table) => table.values().find_map(|v| variable(v.get_ref(), reading)),
+        _ => None,
     }
 }
 

@@ -42,8 +42,8 @@ pub(super) fn read_limit(mut section: Section<'_>, spots: &mut Spots) -> Option<
     let reading = section.reading();
     let mut own = LimitSpots::new(section.span());
     let spec = windows(&mut section, &mut own);
-    let by = parts(&mut section, &mut own);
-    let fallback = fallback(&mut section, &mut own);
+    let by = parts(&mut section);
+    let fallback = fallback(&mut section);
     let when = when(&mut section);
     let cost = cost(&mut section);
     let count = section.choice("count", &COUNTS);
@@ -96,8 +96,6 @@ fn windows(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<LimitSpec>
         .collect();
 
     let (name, rates, algorithm) = (name?, rates?, algorithm?);
-    own.texts("name", std::slice::from_ref(&name));
-    own.texts("rate", &rates);
     let form = Form { name: name.as_str(), algorithm, resolution };
     // A burst that cannot be read was told; the rates alone would mean something else.
     let windows = match burst {
@@ -106,6 +104,7 @@ fn windows(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<LimitSpec>
     };
     let spec = windows.map(|windows| LimitSpec::windows(name.as_str().into(), windows));
     overrides.into_iter().fold(spec, |spec, (value, rates)| {
+        own.overridden(&value);
         let windows = rates::windows(reading, &form, &rates?, None);
         Some(spec?.override_for(value.into_string(), windows?))
     })
@@ -131,9 +130,8 @@ fn algorithm(section: &mut Section<'_>) -> Option<Algorithm> {
     }
 }
 
-fn parts(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<Vec<KeyPart>> {
+fn parts(section: &mut Section<'_>) -> Option<Vec<KeyPart>> {
     let texts = section.texts("by", KeyPart::EXPECTED)?;
-    own.texts("by", &texts);
     let parts: Vec<_> = texts.iter().map(|text| part(section.reading(), text)).collect();
     parts.into_iter().collect()
 }
@@ -149,10 +147,9 @@ fn part(reading: &Reading<'_>, text: &Text) -> Option<KeyPart> {
         .ok()
 }
 
-fn fallback(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<Fallback> {
+fn fallback(section: &mut Section<'_>) -> Option<Fallback> {
     let expected = format!("`refuse`, `skip` or one of {}", KeyPart::EXPECTED);
     let text = section.text("fallback", &expected)?;
-    own.texts("fallback", std::slice::from_ref(&text));
     let parsed = match text.as_str() {
         "refuse" => Ok(Fallback::Refuse),
         "skip" => Ok(Fallback::Skip),

@@ -20,6 +20,7 @@ pub(super) struct Spots {
 pub(super) struct LimitSpots {
     whole: Spot,
     keys: HashMap<&'static str, Spot>,
+    overrides: Vec<Spot>,
 }
 
 /// Bytes of the file, and the variable that holds what they stand for.
@@ -60,16 +61,19 @@ impl Spots {
         tell: impl Fn(Range<usize>, String, String) -> Problem,
         finding: &Finding,
     ) -> Problem {
+        let limit = |nth: usize| self.limits.get(nth);
         let spot = match finding.place {
-            Place::Limit(nth, key) => self.limits.get(nth).map(|limit| limit.spot(key)),
+            Place::Limit(nth, key) => limit(nth).map(|limit| limit.spot(key)),
+            Place::Override(nth, at) => limit(nth).and_then(|limit| limit.overrides.get(at)),
             Place::Allow(nth) => self.allow.get(nth),
             Place::Deny(nth) => self.deny.get(nth),
             Place::Route(nth) => self.routes.get(nth),
             Place::Whole => None,
         };
-        let (span, variable) = match spot {
-            Some(spot) => (spot.span.clone(), spot.variable.as_deref()),
-            None => (0..0, None),
+        let span = spot.map_or(0..0, |spot| spot.span.clone());
+        let variable = match finding.place {
+            Place::Limit(nth, _) => limit(nth).and_then(|limit| limit.variable(finding.quoted())),
+            _ => spot.and_then(|spot| spot.variable.as_deref()),
         };
         let message = match variable {
             None => finding.message().to_owned(),
@@ -82,24 +86,28 @@ impl Spots {
 impl LimitSpots {
     /// The spots of a limit that begins at `span`.
     pub(super) fn new(span: Range<usize>) -> LimitSpots {
-        LimitSpots { whole: Spot { span, variable: None }, keys: HashMap::new() }
+        let whole = Spot { span, variable: None };
+        LimitSpots { whole, keys: HashMap::new(), overrides: Vec::new() }
     }
 
-    /// Remembers where the values of a section's keys stand.
+    /// Remembers where the values of a section's keys stand, and which came from a variable.
     pub(super) fn section(&mut self, section: &Section<'_>) {
-        for (key, span) in section.places() {
-            self.keys.entry(key).or_insert(Spot { span, variable: None });
+        for (key, span, variable) in section.places() {
+            self.keys.insert(key, Spot { span, variable: variable.map(str::to_owned) });
         }
     }
 
-    /// Remembers that one of a key's texts came from a variable.
-    pub(super) fn texts(&mut self, key: &'static str, texts: &[Text]) {
-        if let Some(text) = texts.iter().find(|text| text.variable().is_some()) {
-            self.keys.insert(key, Spot::of(text));
-        }
+    /// Remembers where an override stands: the value that has other rates.
+    pub(super) fn overridden(&mut self, value: &Text) {
+        self.overrides.push(Spot::of(value));
     }
 
     fn spot(&self, key: &str) -> &Spot {
         self.keys.get(key).unwrap_or(&self.whole)
+    }
+
+    /// The variable that the value of one of these keys came from.
+    fn variable(&self, keys: &[&'static str]) -> Option<&str> {
+        keys.iter().find_map(|key| self.keys.get(key)?.variable.as_deref())
     }
 }

@@ -32,6 +32,13 @@ impl PolicyBuilder {
     /// The most limits one policy may have.
     pub const MOST_LIMITS: usize = 20_000;
 
+    /// The most path patterns one limit may have.
+    pub const MOST_PATTERNS_OF_ONE: usize = 1_000;
+
+    /// The most path patterns all limits and named routes may have together: each is compared with
+    /// all others once.
+    pub const MOST_PATTERNS: usize = 20_000;
+
     /// Adds a limit. Its place among the others does not matter to what is decided.
     pub fn limit(mut self, limit: LimitSpec) -> PolicyBuilder {
         self.limits.push(limit);
@@ -91,12 +98,14 @@ impl PolicyBuilder {
             findings.push(complaint.at(Place::Limit(PolicyBuilder::MOST_LIMITS, "name")));
         }
         same_names(&self.limits, &mut findings);
+        too_many_patterns(&self.limits, patterns.len(), &mut findings);
         let (mut methods, mut limits, mut everywhere) = (Methods::new(), Vec::new(), Vec::new());
         for (spec, (nth, at)) in self.limits.into_iter().zip((0..).zip(0u32..)) {
             check(&spec, nth, &mut findings);
             let overrides = Overrides::of(&spec, self.case).unwrap_or_else(|complaints| {
-                let place = Place::Limit(nth, "overrides");
-                findings.extend(complaints.into_iter().map(|complaint| complaint.at(place)));
+                let at =
+                    |(other, complaint): (_, Complaint)| complaint.at(Place::Override(nth, other));
+                findings.extend(complaints.into_iter().map(at));
                 Overrides::default()
             });
             let set = method_set(&spec, nth, &mut methods, &mut findings);
@@ -154,6 +163,29 @@ fn routes(written: &[String], findings: &mut Vec<Finding>) -> Vec<(PathPattern, 
     patterns
 }
 
+/// Told once for each limit that has too many, and once where all together become too many.
+fn too_many_patterns(limits: &[LimitSpec], routes: usize, findings: &mut Vec<Finding>) {
+    let (of_one, of_all) = (PolicyBuilder::MOST_PATTERNS_OF_ONE, PolicyBuilder::MOST_PATTERNS);
+    let too_many = |expected: String| {
+        Complaint::new("there are too many path patterns", expected).quoting(&[])
+    };
+    if routes > of_all {
+        findings.push(too_many(format!("at most {of_all}")).at(Place::Route(of_all)));
+    }
+    let mut before = routes;
+    for (nth, spec) in limits.iter().enumerate() {
+        let all = before + spec.when.paths().len();
+        if spec.when.paths().len() > of_one {
+            let expected = format!("at most {of_one} in one limit; `/*` covers many paths at once");
+            findings.push(too_many(expected).at(Place::Limit(nth, "when")));
+        } else if before <= of_all && all > of_all {
+            let expected = format!("at most {of_all} in all limits and routes together");
+            findings.push(too_many(expected).at(Place::Limit(nth, "when")));
+        }
+        before = all;
+    }
+}
+
 /// Two limits of one name would share headers, metrics and, when their periods agree, budgets.
 fn same_names(limits: &[LimitSpec], findings: &mut Vec<Finding>) {
     let mut seen = HashSet::new();
@@ -162,7 +194,8 @@ fn same_names(limits: &[LimitSpec], findings: &mut Vec<Finding>) {
         let own: BTreeSet<&str> = windows.chain([spec.name()]).collect();
         if let Some(name) = own.iter().find(|name| seen.contains(**name)) {
             let message = format!("two limits are called `{name}`");
-            let complaint = Complaint::new(message, "a name of its own for each limit");
+            let complaint = Complaint::new(message, "a name of its own for each limit")
+                .quoting(&["name", "rate"]);
             findings.push(complaint.at(Place::Limit(nth, "name")));
         }
         seen.extend(own);
@@ -170,8 +203,10 @@ fn same_names(limits: &[LimitSpec], findings: &mut Vec<Finding>) {
         if has_twins(&spec.windows) {
             findings.push(same_period().at(Place::Limit(nth, "rate")));
         }
-        if spec.overrides.iter().any(|other| has_twins(&other.windows)) {
-            findings.push(same_period().at(Place::Limit(nth, "overrides")));
+        for (at, other) in spec.overrides.iter().enumerate() {
+            if has_twins(&other.windows) {
+                findings.push(same_period().at(Place::Override(nth, at)));
+            }
         }
     }
 }
@@ -184,6 +219,12 @@ fn has_twins(windows: &[Limit]) -> bool {
 
 /// What is wrong with one limit by itself.
 fn check(spec: &LimitSpec, nth: usize, findings: &mut Vec<Finding>) {
+    let no_rate = || Complaint::new("a limit without a rate", "at least one rate");
+    for (at, other) in spec.overrides.iter().enumerate() {
+        if other.windows.is_empty() {
+            findings.push(no_rate().at(Place::Override(nth, at)));
+        }
+    }
     let mut complain =
         |key, complaint: Complaint| findings.push(complaint.at(Place::Limit(nth, key)));
     let name = spec.name();
@@ -191,12 +232,8 @@ fn check(spec: &LimitSpec, nth: usize, findings: &mut Vec<Finding>) {
         let expected = "1 to 128 bytes without control characters";
         complain("name", Complaint::new("this cannot be the name of a limit", expected));
     }
-    let no_rate = || Complaint::new("a limit without a rate", "at least one rate");
     if spec.windows.is_empty() {
         complain("rate", no_rate());
-    }
-    if spec.overrides.iter().any(|other| other.windows.is_empty()) {
-        complain("overrides", no_rate());
     }
     if spec.by.is_empty() {
         let expected = "at least one part, such as `client`; `global` for one budget for all";

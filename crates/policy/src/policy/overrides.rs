@@ -22,12 +22,13 @@ impl Overrides {
     ///
     /// # Errors
     /// When the key has no first part that could have another value, a value cannot be one of it,
-    /// or stands there twice.
-    pub(super) fn of(spec: &LimitSpec, case: Case) -> Result<Overrides, Vec<Complaint>> {
+    /// or stands there twice; each with the number of the override.
+    pub(super) fn of(spec: &LimitSpec, case: Case) -> Result<Overrides, Vec<(usize, Complaint)>> {
         let mut overrides = Overrides::default();
         let complaints: Vec<_> = (spec.overrides.iter().enumerate())
             .filter_map(|(nth, other)| {
-                overrides.insert(spec.by.first(), case, &other.value, nth).err()
+                let inserted = overrides.insert(spec.by.first(), case, &other.value, nth);
+                Some((nth, inserted.err()?))
             })
             .collect();
         if complaints.is_empty() { Ok(overrides) } else { Err(complaints) }
