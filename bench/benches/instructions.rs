@@ -62,6 +62,7 @@ fn string((lane, keys): Run<String>) -> Run<String> {
 #[bench::governor("governor")]
 #[bench::leaky_bucket("leaky-bucket")]
 #[bench::ratelimit("ratelimit")]
+#[bench::tollgate("tollgate")]
 fn no_key((lane, keys): Run<()>) -> Run<()> {
     black_box(lane.limiter.lap(&keys));
     (lane, keys)

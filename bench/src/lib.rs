@@ -2,11 +2,13 @@
 //!
 //! Every contender is asked the same questions with the same keys in the same order, through
 //! [`Keyed`]: [`floor`] (what a decision must cost at least), [`peers`] (each in its fastest
-//! documented form) and [`ours`]. [`workload`] makes the keys, [`race`] times contenders in
+//! documented form) and [`ours`]; [`layers`] asks through
+//! tower. [`workload`] makes the keys, [`race`] times contenders in
 //! alternation, [`memory`] weighs them, [`pauses`] finds their longest call. [`targets`] says what
 //! Tollgate is to reach; [`report`] prints it.
 
 pub mod floor;
+pub mod layers;
 pub mod machine;
 pub mod memory;
 pub mod ours;

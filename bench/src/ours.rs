@@ -83,6 +83,14 @@ impl AsKey for std::net::Ipv6Addr {
     }
 }
 
+/// A limit for all callers together has one key.
+impl AsKey for () {
+    #[inline]
+    fn as_key(&self) -> Key<'_> {
+        0u64.into()
+    }
+}
+
 impl<K: AsKey> Keyed<K> for Tollgate {
     #[inline]
     fn decide(&self, key: &K) -> bool {

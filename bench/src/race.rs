@@ -4,6 +4,7 @@
 //! (A B C, A B C, …), each with the same keys in the same round, and are compared round by round;
 //! the figure is the median of those ratios.
 
+use std::fs;
 use std::hint;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -98,16 +99,22 @@ impl Race {
         Some(median(ours.iter().zip(theirs).map(|(a, b)| a / b).collect()))
     }
 
-    /// Whether every call of every contender was allowed (or refused), but for a few of a thousand:
-    /// who answers otherwise was asked something else.
-    pub fn all(&self, answer: Answer) -> bool {
-        self.runs.iter().all(|run| {
+    /// The median over the rounds of how many nanoseconds `name` takes more than `other`.
+    pub fn excess(&self, name: &str, other: &str) -> Option<f64> {
+        let (ours, theirs) = (self.of(name)?, self.of(other)?);
+        Some(median(ours.iter().zip(theirs).map(|(a, b)| a - b).collect()))
+    }
+
+    /// Who did not answer every call so, save a few of a thousand; `bare` is not asked.
+    pub fn otherwise(&self, answer: Answer, bare: &str) -> Vec<&'static str> {
+        let otherwise = |run: &&Run| {
             let others = match answer {
                 Answer::Allowed => run.asked - run.passed,
                 Answer::Refused => run.passed,
             };
-            others <= run.asked / 1000
-        })
+            run.name != bare && others > run.asked / 1000
+        };
+        self.runs.iter().filter(otherwise).map(|run| run.name).collect()
     }
 
     /// Every contender's median, for a glance while the suite runs.
@@ -169,30 +176,47 @@ fn lap<K: Sync>(lane: &Lane<'_, K>, keys: &[K], callers: Callers) -> (f64, usize
     (nanos / keys.len() as f64, passed)
 }
 
-/// Two turns at the same time. On a busy machine one caller may wait for the other to leave its
-/// core: such a pair says nothing and is tried again.
+/// Two turns at the same time. When the kernel gave a caller's core to somebody else meanwhile, the
+/// pair says nothing and is tried again.
 fn side_by_side<K: Sync>(lane: &Lane<'_, K>, keys: &[K]) -> (Turn, Turn) {
     const TRIES: usize = 1_000;
     let (first, second) = keys.split_at(keys.len() / 2);
     for _ in 0..TRIES {
-        let ready = AtomicUsize::new(0);
-        let caller = |keys| {
-            // They spin, since a sleeper would wake long after the other began.
-            ready.fetch_add(1, Ordering::Relaxed);
-            while ready.load(Ordering::Relaxed) < 2 {
-                hint::spin_loop();
-            }
-            turn(ClockId::Monotonic, lane, keys)
+        let ball = AtomicUsize::new(0);
+        let caller = |side, keys| {
+            let before = preemptions();
+            meet(&ball, side);
+            let turn = turn(ClockId::Monotonic, lane, keys);
+            (turn, preemptions() - before)
         };
         let (one, other) = thread::scope(|scope| {
-            let other = scope.spawn(|| caller(second));
-            (caller(first), other.join().expect("a lap does not panic"))
+            let other = scope.spawn(|| caller(1, second));
+            (caller(0, first), other.join().expect("a lap does not panic"))
         });
-        if one.overlap(&other) > 0.8 {
+        if let ((one, 0), (other, 0)) = (one, other) {
             return (one, other);
         }
     }
-    panic!("no two threads ran at the same time in {TRIES} tries: the machine is too busy");
+    panic!("no two threads ran undisturbed in {TRIES} tries: the machine is too busy");
+}
+
+/// Hands a ball to and fro: when that is done both sides are on a core. They spin, since a sleeper
+/// would wake long after the other began.
+fn meet(ball: &AtomicUsize, side: usize) {
+    for throw in (side..16).step_by(2) {
+        while ball.load(Ordering::Relaxed) != throw {
+            hint::spin_loop();
+        }
+        ball.store(throw + 1, Ordering::Relaxed);
+    }
+}
+
+/// How often the kernel took the core from this thread.
+fn preemptions() -> u64 {
+    let status =
+        fs::read_to_string("/proc/thread-self/status").expect("Linux tells a thread its own");
+    let count = status.lines().find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"));
+    count.and_then(|count| count.trim().parse().ok()).expect("it counts switches")
 }
 
 struct Turn {
@@ -204,11 +228,6 @@ struct Turn {
 impl Turn {
     fn nanos(&self) -> f64 {
         self.end - self.start
-    }
-
-    /// The part of the longer turn in which both ran.
-    fn overlap(&self, other: &Turn) -> f64 {
-        (self.end.min(other.end) - self.start.max(other.start)) / self.nanos().max(other.nanos())
     }
 }
 

@@ -59,7 +59,10 @@ impl Report<'_> {
     }
 
     fn others(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\n### Without keys, and Tollgate asked in other ways: nanoseconds\n")?;
+        writeln!(
+            f,
+            "\n### Without keys, Tollgate asked in other ways, and through tower: nanoseconds\n"
+        )?;
         writeln!(f, "| | contenders |\n|---|---|")?;
         let others = |race: &Race| race.nanos("floor").is_none();
         for (name, race) in self.0.races.iter().filter(|(_, race)| others(race)) {

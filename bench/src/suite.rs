@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::Lane;
 use crate::floor::Floor;
+use crate::layers;
 use crate::memory::{Weight, weigh};
 use crate::ours::{AsKey, Batched, Tollgate};
 use crate::pauses::{self, Pause};
@@ -136,13 +137,19 @@ impl Findings {
             let lanes = variants(keys);
             self.add(format!("variants, {size}"), one(&lanes, keys, Order::Uniform));
         }
+        for (scenario, burst) in [("request", Burst::Endless), ("refusal, request", Burst::One)] {
+            let lanes = layers::lanes(burst);
+            fill(&lanes, 1_000);
+            self.add(scenario, run(&lanes, 1_000, Order::Uniform, Callers::One, extent));
+        }
     }
 
     fn add(&mut self, scenario: impl Into<String>, race: Race) {
         let scenario = scenario.into();
         let answer =
             if scenario.starts_with("refusal") { Answer::Refused } else { Answer::Allowed };
-        assert!(race.all(answer), "{scenario}: someone answers otherwise than {answer:?}");
+        let otherwise = race.otherwise(answer, layers::BARE);
+        assert!(otherwise.is_empty(), "{scenario}: {otherwise:?} were not always {answer:?}");
         eprintln!("{scenario}: {}", race.summary());
         self.races.push((scenario, race));
     }
@@ -248,6 +255,7 @@ pub fn unkeyed() -> Vec<Lane<'static, ()>> {
         Lane::new("governor", GovernorDirect::new(Burst::Endless)),
         Lane::new("leaky-bucket", LeakyBucket::new(Burst::Endless)),
         Lane::new("ratelimit", RateLimit::new(Burst::Endless)),
+        Lane::new(OURS, Tollgate::new(1, Burst::Endless)),
     ]
 }
 
@@ -286,7 +294,7 @@ fn run<K: Kind>(
 ) -> Race {
     let calls = match order {
         // Long enough for two callers to meet, short enough that nobody's burst is used up.
-        Order::Hot => 1 << 18,
+        Order::Hot => 1 << 16,
         // Long enough that no predictor learns it, short enough to be made in seconds.
         Order::Uniform | Order::Zipf => (keys as usize).clamp(1 << 15, 4_000_000),
     };

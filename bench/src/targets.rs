@@ -1,5 +1,6 @@
 //! What Tollgate is to reach, and whether it does.
 
+use crate::layers::BARE;
 use crate::race::median;
 use crate::suite::{Findings, OURS};
 
@@ -7,6 +8,8 @@ use crate::suite::{Findings, OURS};
 enum Figure {
     /// One contender's time over another's in one race, paired.
     Ratio { race: &'static str, of: &'static str, over: &'static str },
+    /// Nanoseconds that a request behind Tollgate's layer takes longer, paired.
+    Layer { race: &'static str },
     /// Tollgate's median time in one race over that in another.
     Across { race: &'static str, over: &'static str },
     /// Instructions per decision.
@@ -72,6 +75,16 @@ const TARGETS: &[Target] = &[
     ),
     Target("three limits, 1 k keys / one", variant("variants, 1 k", "three limits"), 2.2),
     Target("three limits, 1 M keys / one", variant("variants, 1 M", "three limits"), 2.2),
+    Target(
+        "tower layer with headers, over the bare service, ns",
+        Figure::Layer { race: "request" },
+        250.0,
+    ),
+    Target(
+        "its refusal with headers and body, over the bare service, ns",
+        Figure::Layer { race: "refusal, request" },
+        700.0,
+    ),
     Target("instructions per decision, 1 k keys", Figure::Instructions, 130.0),
     Target("bytes per key, 10 M keys", Figure::BytesPerKey { keys: "string, 10 M" }, 40.0),
     Target(
@@ -109,6 +122,7 @@ pub fn reached(findings: &Findings) -> Vec<Reached> {
 fn find(findings: &Findings, figure: &Figure) -> Option<f64> {
     match figure {
         Figure::Ratio { race, of, over } => findings.race(race)?.ratio(of, over),
+        Figure::Layer { race } => findings.race(race)?.excess(OURS, BARE),
         Figure::Across { race, over } => {
             Some(findings.race(race)?.nanos(OURS)? / findings.race(over)?.nanos(OURS)?)
         }
