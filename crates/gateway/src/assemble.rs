@@ -5,19 +5,17 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use http::HeaderName;
 use tollgate_http::{Clients, RateLimit, RateLimitLayer, Responder};
 use tollgate_memory::Memory;
+use tollgate_policy::Policy;
 use tollgate_policy::config::{Problems, Reading, Source, process_environment};
-use tollgate_policy::{Policy, Request};
 use tower_layer::Layer;
 
 use crate::admission::Admission;
-use crate::forwarding::Trust;
 use crate::front::Front;
 use crate::metrics::Metrics;
 use crate::noise::Noise;
-use crate::origin::{Origin, PeerTrust, Server};
+use crate::origin::{Origin, Server};
 use crate::settings::Settings;
 use crate::upstream::Upstream;
 
@@ -41,7 +39,6 @@ impl Gateway {
     /// What is wrong with the file, in the words for its author.
     pub(crate) fn from_file(path: &Path) -> Result<(Gateway, Problems), String> {
         let source = Source::read(path).map_err(|error| format!("{error}\n"))?;
-        let known = Known::read(source.clone());
         let reading = Reading::new(source, &process_environment);
         let mut root = reading.root();
         let settings = Settings::read(&mut root);
@@ -52,7 +49,7 @@ impl Gateway {
         let problems = reading.finish();
         match policy {
             Some(policy) if !problems.has_errors() => {
-                Ok((Gateway::join(settings, policy, clients, responder, known)?, problems))
+                Ok((Gateway::join(settings, policy, clients, responder)?, problems))
             }
             _ => Err(problems.to_string()),
         }
@@ -63,32 +60,20 @@ impl Gateway {
         policy: Policy,
         clients: Clients,
         responder: Responder,
-        known: Known,
     ) -> Result<Gateway, String> {
         let store = Memory::builder().max_entries(settings.keys).build();
         let store = Arc::new(store.map_err(|error| format!("{error}\n"))?);
         let metrics = Arc::new(Metrics::new(&policy, store.clone()));
         let observer = metrics.clone();
-        let limits = RateLimitLayer::new(store, policy.clone())
+        let identity = clients.identity_headers().cloned().collect();
+        let limits = RateLimitLayer::new(store, policy)
             .clients(clients)
             .responder(responder)
-            // Nothing is skipped: the layer alone knows whom it trusts, and tells it here.
-            .skip(|head| {
-                if let Some(PeerTrust(trust)) = head.extensions().get() {
-                    let _ = trust.set(match head.is_peer_trusted() {
-                        true => Trust::Proxy,
-                        false => Trust::Nobody,
-                    });
-                }
-                false
-            })
+            .attach_client()
             .observe(move |outcome| observer.decided(outcome));
         // As the layer has it, so that what is explained is what is charged.
-        let policy = match known.ipv6_prefix {
-            Some(bits) => policy.with_ipv6_prefix(bits),
-            None => policy,
-        };
-        let admission = Admission { head: settings.connection.head, identity: known.identity };
+        let policy = limits.policy().clone();
+        let admission = Admission { head: settings.connection.head, identity };
         Ok(Gateway { settings, policy, limits, admission, metrics, noise: Arc::default() })
     }
 
@@ -140,33 +125,5 @@ impl Gateway {
         }
         writeln!(out, "\nTry it:\n  curl -i http://{here}/")?;
         out.flush()
-    }
-}
-
-/// What the gateway itself has to know of `[client]`.
-struct Known {
-    /// The headers by which a trusted proxy says who is asking.
-    identity: Arc<[HeaderName]>,
-    ipv6_prefix: Option<u8>,
-}
-
-impl Known {
-    /// Reads it from a file whose problems are told elsewhere.
-    fn read(source: Source) -> Known {
-        let reading = Reading::new(source, &process_environment);
-        let mut root = reading.root();
-        let (mut names, mut ipv6_prefix) = (Vec::new(), None);
-        if let Some(mut client) = root.section("client") {
-            for key in ["source", "user_header"] {
-                let name = client.text(key, "").and_then(|text| text.as_str().parse().ok());
-                // `peer` is no header.
-                names.extend(name.filter(|name: &HeaderName| name != "peer"));
-            }
-            let bits = client.integer("ipv6_prefix", 32..=128);
-            ipv6_prefix = bits.and_then(|bits| bits.try_into().ok());
-            client.ignore_rest();
-        }
-        root.ignore_rest();
-        Known { identity: names.into(), ipv6_prefix }
     }
 }

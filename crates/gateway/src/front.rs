@@ -18,7 +18,6 @@ use crate::admission::Admission;
 use crate::body::{AnswerBody, BodyLimits, BoxError, ClientBody};
 use crate::framing::Fault;
 use crate::metrics::Metrics;
-use crate::origin::PeerTrust;
 use crate::problem::problem;
 
 /// What stands behind a front: any service that has an answer to every request.
@@ -81,7 +80,6 @@ impl<S: Behind> Front<S> {
         let (mut parts, body) = request.into_parts();
         self.admission.admit(&mut parts)?;
         parts.extensions.insert(Peer::from(peer));
-        parts.extensions.insert(PeerTrust::default());
         Ok(Request::from_parts(parts, ClientBody::new(body, self.body)?))
     }
 }

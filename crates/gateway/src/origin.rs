@@ -3,12 +3,12 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::header::HeaderName;
 use http::{Request, Response, StatusCode, Uri};
-use tollgate_http::client::Peer;
+use tollgate_http::client::{Client, Peer};
 use tollgate_policy::RequestPath;
 use tower_service::Service;
 
@@ -30,10 +30,6 @@ pub(crate) struct Origin {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) noise: Arc<Noise>,
 }
-
-/// Whether the peer of a request is trusted, in its extensions: set by the limits on the way in.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PeerTrust(pub(crate) Arc<OnceLock<Trust>>);
 
 /// Who answers.
 #[derive(Clone)]
@@ -75,8 +71,11 @@ impl Origin {
         if let Some(normal) = normal {
             *request.uri_mut() = normal.map_err(|_| Fault::malformed("expected a path"))?;
         }
-        let trust = request.extensions().get::<PeerTrust>().and_then(|trust| trust.0.get());
-        let trust = trust.copied().unwrap_or(Trust::Nobody);
+        let client: Option<&Client> = request.extensions().get();
+        let trust = match client.is_some_and(Client::peer_is_trusted) {
+            true => Trust::Proxy,
+            false => Trust::Nobody,
+        };
         if let Some(Peer::Address(peer)) = request.extensions().get().copied() {
             forwarding::tell(request.headers_mut(), peer, trust, &self.identity);
         }
