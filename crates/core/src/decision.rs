@@ -1,6 +1,6 @@
 //! What was decided, and how it is told.
 
-use crate::algorithm::{Moment, State};
+use crate::algorithm::{Moment, Patience, State};
 use crate::charge::{Effect, Receipt};
 use crate::clock::{Span, Tick};
 use crate::few::Few;
@@ -85,7 +85,14 @@ impl<'l> Answer<'l> {
     /// What is left, 0 to [`Limit::capacity`], this charge taken into account.
     #[must_use]
     pub fn remaining(&self) -> u64 {
-        self.limit.remaining(self.left, self.at)
+        self.limit.remaining(self.left, self.at, Patience::Wait)
+    }
+
+    /// The same for a caller that cannot wait in a queue ([`Charge::at_once`](crate::Charge::at_once)),
+    /// 0 to [`Limit::capacity_at_once`]: the places of the queue are not for it.
+    #[must_use]
+    pub fn remaining_at_once(&self) -> u64 {
+        self.limit.remaining(self.left, self.at, Patience::Now)
     }
 
     /// How long until the key owes nothing, if nothing more is charged; from then on its state may

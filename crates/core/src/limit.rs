@@ -204,6 +204,15 @@ impl Limit {
         self.capacity
     }
 
+    /// The same for callers that cannot wait in a queue: the burst alone.
+    #[must_use]
+    pub fn capacity_at_once(&self) -> u64 {
+        match &self.rule {
+            Rule::Words(WordRule::Bucket(bucket)) => bucket.capacity_at_once(),
+            _ => self.capacity,
+        }
+    }
+
     /// The rule with its numbers, for stores.
     #[inline]
     #[must_use]
@@ -250,10 +259,10 @@ impl Limit {
         Span::from_micros(then.saturating_sub(now.as_micros()))
     }
 
-    /// What is left for a state, as a caller that can wait sees it.
-    pub(crate) fn remaining(&self, left: State, at: Moment) -> u64 {
+    /// What is left for a state.
+    pub(crate) fn remaining(&self, left: State, at: Moment, patience: Patience) -> u64 {
         match &self.rule {
-            Rule::Words(rule) => rule.room(left, at, Patience::Wait),
+            Rule::Words(rule) => rule.room(left, at, patience),
             Rule::Log(rule) => rule.room_of(left),
         }
     }

@@ -72,6 +72,11 @@ impl Bucket {
         self.most
     }
 
+    /// The most that pass without waiting.
+    pub(crate) fn capacity_at_once(&self) -> u64 {
+        self.most_at_once
+    }
+
     #[inline]
     pub(super) fn ask(&self, state: State, at: Moment, cost: u64, patience: Patience) -> Step {
         let (limit, most) = match patience {
