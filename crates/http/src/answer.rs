@@ -84,7 +84,7 @@ impl<'a> Refusal<'a> {
                 (Some(answer), _) if answer.verdict() == Verdict::Never => NEVER.into(),
                 (Some(answer), Some(message)) => {
                     let wait = Span::from_secs(self.retry_after().unwrap_or(1));
-                    message.with(wait, answer.limit().capacity(), answer.limit().name()).into()
+                    message.with(wait, answer.limit().capacity_at_once(), answer.limit().name()).into()
                 }
                 _ => LATER.into(),
             },

@@ -55,7 +55,8 @@ impl Said {
         // Of one nobody has to ask which decides.
         let decisive = match (first_two.next(), first_two.next()) {
             (Some(only), None) => Some(only),
-            _ => decision.decisive(),
+            _ if decision.is_denied() => decision.decisive(),
+            _ => enforcing().min_by_key(|answer| answer.remaining_at_once()),
         };
         let decides = |answer: &Answer<'_>| {
             decisive.is_some_and(|decisive| std::ptr::addr_eq(decisive, answer))

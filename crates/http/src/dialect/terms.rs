@@ -28,7 +28,7 @@ impl Terms {
         let window = window(limit).min(MOST);
         let mut name = Vec::new();
         quote(limit.name(), &mut name);
-        let limit = limit.capacity().min(MOST);
+        let limit = limit.capacity_at_once().min(MOST);
         let policy = [&name, format!(";q={limit};w={window}").as_bytes()].concat();
         let policy = HeaderValue::from_bytes(&policy).expect("only printable ASCII was written");
         Terms { name: name.into(), limit, window, limit_line: limit.into(), policy_line: policy }
@@ -69,7 +69,7 @@ fn address(limit: &Limit) -> usize {
 
 /// Seconds, rounded up, in which an empty capacity fills: capacity × period / amount.
 fn window(limit: &Limit) -> u64 {
-    let (quota, capacity) = (limit.quota(), limit.capacity());
+    let (quota, capacity) = (limit.quota(), limit.capacity_at_once());
     let period = quota.period().as_micros();
     let micros = match (quota.amount(), capacity.checked_mul(period)) {
         (0, _) => period,

@@ -735,3 +735,20 @@ async fn a_layer_that_is_changed_after_it_served_tells_its_own_limits() {
         assert_eq!(ask(&layer, 200, get()).await.text("ratelimit-policy"), "\"l\";q=2;w=60");
     }
 }
+
+#[tokio::test]
+async fn what_remains_can_be_taken_at_once_whatever_queue_the_limit_has() {
+    for (quota, queue) in [("10 per second burst 3", 50), ("10 per second", 5), ("4/s burst 4", 0)]
+    {
+        let leaky = limit("l", quota, Algorithm::LeakyBucket(Queue::Length(queue)));
+        let layer = Rig::new().layer([leaky, bucket("wide", "20 per minute")]);
+        let first = ask(&layer, 200, get()).await;
+        let left = first.number("x-ratelimit-remaining");
+        assert!(left < first.number("x-ratelimit-limit"), "{quota}: {left}");
+        for _ in 0..left {
+            assert_eq!(ask(&layer, 200, get()).await.status, 200, "{quota}");
+        }
+        let refused = ask(&layer, 200, get()).await;
+        assert_eq!((refused.status, refused.number("x-ratelimit-remaining")), (429, 0), "{quota}");
+    }
+}
