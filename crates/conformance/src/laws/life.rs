@@ -195,6 +195,13 @@ impl<'t, O: Oracle> Life<'t, O> {
             assert!(self.held == before, "what no longer matters was given back: {:?}", self.limit);
         }
         self.tell(format_args!("{:?} settled at {actual}, mattered {mattered}", paid.charged));
+        // The clock stands behind the last write and nothing is owed any more: as in a step back.
+        let tick = i128::from(self.tick());
+        let behind = tick < self.latest;
+        self.latest = self.latest.max(tick);
+        if behind && !self.oracle.owes(self.tick()) {
+            self.begin_anew();
+        }
     }
 
     fn ask(&mut self) {
