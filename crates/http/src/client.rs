@@ -1,4 +1,6 @@
 //! Who is asking: the address of the client, told from the peer and the headers of its proxies.
+//!
+#![doc = include_str!("../docs/client.md")]
 
 mod address;
 mod error;

@@ -20,6 +20,8 @@ impl Clients {
     /// user_header = "x-user"                     # `user`, from a trusted proxy only
     /// ```
     ///
+    /// What each of them does, with examples: [`client`](crate::client).
+    ///
     /// With proxies or hops the source is `x-forwarded-for` unless said, else the peer. Problems are
     /// noted in the section's reading; what is wrong counts as not said.
     #[must_use]

@@ -19,7 +19,7 @@ fn problem(text: &str) -> String {
     problems.to_string()
 }
 
-fn client(text: &str, header: (&'static str, &str)) -> String {
+fn client(text: &str, header: (&str, &str)) -> String {
     let (clients, problems) = read(text);
     assert!(problems.is_empty(), "{problems}");
     let headers = HeaderMap::from_iter([(header.0.parse().unwrap(), header.1.parse().unwrap())]);
@@ -65,4 +65,50 @@ fn what_is_wrong_is_told_with_its_line() {
     assert!(problem("user_header = \"x-user\"").contains("any client could name itself"));
     assert!(problem("ipv6_prefix = 16").contains("32 to 128"));
     assert!(problem("trusted_proxy = 1").contains("did you mean `trusted_proxies`?"));
+}
+
+/// The code cells of a row; a word without quotes stands for itself.
+fn cells(row: &str) -> Vec<&str> {
+    row.trim_matches('|').split(" | ").map(|cell| cell.trim().trim_matches('`')).collect()
+}
+
+#[test]
+fn every_example_of_the_documentation_is_true() {
+    let text = include_str!("../../../docs/client.md");
+    let (mut section, mut examples) = (String::new(), 0);
+    for block in text.split("\n\n") {
+        if let Some(file) = block.strip_prefix("```toml\n[client]\n") {
+            section = file.trim_end_matches("```").to_owned();
+            assert!(read(&section).1.is_empty(), "{section}");
+        }
+        let Some(rows) = block.strip_prefix("| connects |") else { continue };
+        let clients = read(&section).0;
+        for row in rows.lines().skip(2) {
+            let [peer, sent, client, ..] = *cells(row) else { panic!("three cells: {row}") };
+            let mut headers = HeaderMap::new();
+            if let Some((name, value)) = sent.split_once(": ") {
+                headers.insert(HeaderName::try_from(name).unwrap(), value.parse().unwrap());
+            }
+            let peer: std::net::IpAddr = peer.parse().unwrap();
+            let found = match clients.rule.client(peer.into(), &headers) {
+                Ok(client) => client.address().unwrap().to_string(),
+                Err(_) => "nobody".to_owned(),
+            };
+            assert_eq!(found, client, "{section}{row}");
+            examples += 1;
+        }
+    }
+    let begins_with_a_peer = |line: &&str| cells(line)[0].parse::<std::net::IpAddr>().is_ok();
+    assert_eq!(examples, text.lines().filter(begins_with_a_peer).count(), "none was passed over");
+}
+
+#[test]
+fn every_edge_of_the_documentation_is_a_source() {
+    let text = include_str!("../../../docs/client.md");
+    let edges = text.split_once("| `source` |").unwrap().1.split("\n\n").next().unwrap();
+    for row in edges.lines().skip(2) {
+        let name = cells(row)[0];
+        let section = format!("trusted_proxies = \"10.0.0.0/8\"\nsource = \"{name}\"");
+        assert_eq!(client(&section, (name, "192.0.2.1")), "192.0.2.1", "{row}");
+    }
 }
