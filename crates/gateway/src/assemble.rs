@@ -82,7 +82,7 @@ impl Gateway {
         let server = match &self.settings.upstream {
             None => Server::Echo,
             Some(authority) => {
-                Server::Upstream(Upstream::new(authority.clone(), self.settings.waits))
+                Server::Upstream(Arc::new(Upstream::new(authority.clone(), self.settings.waits)))
             }
         };
         let origin = Origin {

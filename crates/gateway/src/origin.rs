@@ -35,7 +35,7 @@ pub(crate) struct Origin {
 #[derive(Clone)]
 pub(crate) enum Server {
     Echo,
-    Upstream(Upstream),
+    Upstream(Arc<Upstream>),
 }
 
 impl Origin {
