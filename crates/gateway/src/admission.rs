@@ -17,6 +17,7 @@ use crate::hop;
 const NO_TUNNEL: Fault = Fault::new(StatusCode::NOT_IMPLEMENTED, "the gateway opens no tunnels");
 const EXPECTATION: Fault =
     Fault::new(StatusCode::EXPECTATION_FAILED, "expected no other expectation than `100-continue`");
+const ONE_LENGTH: Fault = Fault::malformed("expected the length of the body to be said once");
 const ONE_HOST: Fault = Fault::malformed("expected one host");
 const HOST_FORM: Fault =
     Fault::malformed("expected a host name or address, with or without a port");
@@ -36,6 +37,10 @@ impl Admission {
     pub(crate) fn admit(&self, parts: &mut Parts) -> Result<(), Fault> {
         method(&parts.method)?;
         expectation(&mut parts.headers)?;
+        // HTTP/2 lets the same length pass twice.
+        if parts.headers.get_all(header::CONTENT_LENGTH).iter().nth(1).is_some() {
+            return Err(ONE_LENGTH);
+        }
         host(parts)?;
         hop::strip_request(&mut parts.headers, &self.identity)?;
         drop_underscores(&mut parts.headers);

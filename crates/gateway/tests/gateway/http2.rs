@@ -240,3 +240,17 @@ fn t13_a_client_whose_window_stays_shut_is_given_up() {
     read_until(&mut stream, |_| false);
     assert!(before.elapsed() < DEADLINE, "the connection is closed");
 }
+
+#[test]
+fn a_length_that_is_said_twice_is_refused_though_it_is_the_same() {
+    let upstream = Upstream::start();
+    let gateway = Program::serve(&upstream.config());
+    let mut stream = raw(&gateway);
+    // POST http://h/, then two lines `content-length: 1` by the name's number in HPACK's table.
+    let head = [0x83, 0x86, 0x84, 0x41, 1, b'h', 0x0f, 0x0d, 1, b'1', 0x0f, 0x0d, 1, b'1'];
+    stream.write_all(&[frame(1, 0x4, 1, &head), frame(0, 0x1, 1, b"x")].concat()).unwrap();
+    // Of the answer's head the first byte is its status, 400 in the same table.
+    let refused = |seen: &[u8]| seen.windows(7).any(|w| w[..] == [1, 4, 0, 0, 0, 1, 0x8c]);
+    assert!(refused(&read_until(&mut stream, refused)));
+    assert_eq!(upstream.asked(), [""; 0]);
+}
