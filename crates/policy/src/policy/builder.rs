@@ -35,9 +35,9 @@ impl PolicyBuilder {
     /// The most path patterns one limit may have.
     pub const MOST_PATTERNS_OF_ONE: usize = 1_000;
 
-    /// The most path patterns all limits and named routes may have together: each is compared with
-    /// all others once.
-    pub const MOST_PATTERNS: usize = 20_000;
+    /// The most path patterns with a parameter or `*` all limits and named routes may have together:
+    /// each is compared with all others once.
+    pub const MOST_OPEN_PATTERNS: usize = 10_000;
 
     /// Adds a limit. Its place among the others does not matter to what is decided.
     pub fn limit(mut self, limit: LimitSpec) -> PolicyBuilder {
@@ -98,7 +98,7 @@ impl PolicyBuilder {
             findings.push(complaint.at(Place::Limit(PolicyBuilder::MOST_LIMITS, "name")));
         }
         same_names(&self.limits, &mut findings);
-        too_many_patterns(&self.limits, patterns.len(), &mut findings);
+        too_many_patterns(&patterns, &self.limits, &mut findings);
         let (mut methods, mut limits, mut everywhere) = (Methods::new(), Vec::new(), Vec::new());
         for (spec, (nth, at)) in self.limits.into_iter().zip((0..).zip(0u32..)) {
             check(&spec, nth, &mut findings);
@@ -163,26 +163,30 @@ fn routes(written: &[String], findings: &mut Vec<Finding>) -> Vec<(PathPattern, 
     patterns
 }
 
-/// Told once for each limit that has too many, and once where all together become too many.
-fn too_many_patterns(limits: &[LimitSpec], routes: usize, findings: &mut Vec<Finding>) {
-    let (of_one, of_all) = (PolicyBuilder::MOST_PATTERNS_OF_ONE, PolicyBuilder::MOST_PATTERNS);
-    let too_many = |expected: String| {
-        Complaint::new("there are too many path patterns", expected).quoting(&[])
-    };
-    if routes > of_all {
-        findings.push(too_many(format!("at most {of_all}")).at(Place::Route(of_all)));
-    }
-    let mut before = routes;
+/// Told for each limit that has too many, and once where all together become too many.
+fn too_many_patterns(
+    routes: &[(PathPattern, Option<u32>)],
+    limits: &[LimitSpec],
+    findings: &mut Vec<Finding>,
+) {
+    let most = PolicyBuilder::MOST_PATTERNS_OF_ONE;
+    let expected = format!("at most {most} in one limit; `/*` covers many paths at once");
     for (nth, spec) in limits.iter().enumerate() {
-        let all = before + spec.when.paths().len();
-        if spec.when.paths().len() > of_one {
-            let expected = format!("at most {of_one} in one limit; `/*` covers many paths at once");
-            findings.push(too_many(expected).at(Place::Limit(nth, "when")));
-        } else if before <= of_all && all > of_all {
-            let expected = format!("at most {of_all} in all limits and routes together");
-            findings.push(too_many(expected).at(Place::Limit(nth, "when")));
+        if spec.when.paths().len() > most {
+            let complaint = Complaint::new("there are too many path patterns", &expected);
+            findings.push(complaint.quoting(&[]).at(Place::Limit(nth, "when")));
         }
-        before = all;
+    }
+    let of_routes = routes.iter().enumerate().map(|(nth, (path, _))| (Place::Route(nth), path));
+    let of_limits = limits.iter().enumerate().flat_map(|(nth, spec)| {
+        spec.when.paths().iter().map(move |path| (Place::Limit(nth, "when"), path))
+    });
+    let mut open = of_routes.chain(of_limits).filter(|(_, path)| !path.is_literal());
+    let most = PolicyBuilder::MOST_OPEN_PATTERNS;
+    if let Some((place, _)) = open.nth(most) {
+        let expected = format!("at most {most} in all limits and routes together");
+        let message = "there are too many path patterns with a parameter or `*`";
+        findings.push(Complaint::new(message, expected).quoting(&[]).at(place));
     }
 }
 
