@@ -17,7 +17,7 @@ use http::{Response, StatusCode};
 use tollgate_core::{Answer, Decision, Effect, Span, Verdict};
 use tollgate_policy::{KeyPart, Lack, Message, Refused};
 
-use crate::dialect::{Dialects, Said, Terminology};
+use crate::dialect::{Dialects, Said, Terminology, integer};
 
 pub use body::Format;
 pub use cors::{Cors, CorsError};
@@ -84,7 +84,9 @@ impl<'a> Refusal<'a> {
                 (Some(answer), _) if answer.verdict() == Verdict::Never => NEVER.into(),
                 (Some(answer), Some(message)) => {
                     let wait = Span::from_secs(self.retry_after().unwrap_or(1));
-                    message.with(wait, answer.limit().capacity_at_once(), answer.limit().name()).into()
+                    message
+                        .with(wait, answer.limit().capacity_at_once(), answer.limit().name())
+                        .into()
                 }
                 _ => LATER.into(),
             },
@@ -249,7 +251,7 @@ impl Responder {
         };
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(seconds) = refusal.retry_after() {
-            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+            response.headers_mut().insert(RETRY_AFTER, integer(seconds));
         }
         if let Refusal::Limited(decision) = refusal {
             if let Some(said) = self.dialects.tell(terminology, decision) {

@@ -22,6 +22,7 @@ use lines::Lines;
 use said::Told;
 use x_ratelimit::{HYPHENATED, PLAIN, Unit};
 
+pub(crate) use lines::integer;
 pub(crate) use said::Said;
 pub(crate) use terms::Terminology;
 

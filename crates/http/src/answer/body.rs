@@ -5,7 +5,12 @@ use http::HeaderValue;
 use super::Refusal;
 use crate::escape::json;
 
-const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
+/// How the problem begins that a limit is (draft-ietf-httpapi-ratelimit-headers-09, 5).
+const LIMITED: &str = "{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\",\
+                       \"title\":\"Quota Exceeded\",\"status\":429,\"detail\":";
+
+/// How its list of limits begins.
+const NAMES: &str = ",\"violated-policies\":[";
 
 /// The form of the body of a refusal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,25 +47,30 @@ impl Format {
 }
 
 fn problem(refusal: &Refusal<'_>, text: &str) -> String {
-    let status = refusal.status();
-    let (type_uri, title) = match refusal {
-        Refusal::Limited(_) => (QUOTA_EXCEEDED, "Quota Exceeded"),
+    let named: usize = refusal.violated().map(|name| name.len() + 3).sum();
+    let mut body = match refusal {
+        Refusal::Limited(_) => {
+            // Exact when nothing has to be escaped, so that the body need not be moved to fit.
+            let rest = text.len() + 2 + NAMES.len() + named + 1;
+            let mut body = String::with_capacity(LIMITED.len() + rest);
+            body.push_str(LIMITED);
+            body
+        }
         // A problem without a type of its own is titled as its status is (RFC 9457, 4.2.1).
-        _ => ("about:blank", status.canonical_reason().unwrap_or_default()),
+        _ => {
+            let status = refusal.status();
+            let title = status.canonical_reason().unwrap_or_default();
+            format!(
+                "{{\"type\":\"about:blank\",\"title\":\"{title}\",\"status\":{},\"detail\":",
+                status.as_u16()
+            )
+        }
     };
-    let mut body = String::with_capacity(256);
-    body.push_str("{\"type\":");
-    json(type_uri, &mut body);
-    body.push_str(",\"title\":");
-    json(title, &mut body);
-    body.push_str(",\"status\":");
-    body.push_str(status.as_str());
-    body.push_str(",\"detail\":");
     json(text, &mut body);
     for (position, name) in refusal.violated().enumerate() {
-        body.push_str(if position == 0 { ",\"violated-policies\":[" } else { "," });
+        body.push_str(if position == 0 { NAMES } else { "," });
         json(name, &mut body);
     }
-    body.push_str(if refusal.decisive().is_some() { "]}" } else { "}" });
+    body.push_str(if named > 0 { "]}" } else { "}" });
     body
 }

@@ -76,8 +76,7 @@ impl<'h> Lines<'h> {
 
     /// A whole line of one integer, instead of others.
     pub(super) fn insert_integer(&mut self, name: &'static HeaderName, number: u64) {
-        let value = HeaderValue::from_str(itoa::Buffer::new().format(number));
-        self.headers.insert(name, value.expect("digits are printable ASCII"));
+        self.headers.insert(name, integer(number));
     }
 
     fn end(&mut self) -> HeaderValue {
@@ -85,6 +84,12 @@ impl<'h> Lines<'h> {
         self.line.clear();
         value
     }
+}
+
+/// A whole line of one integer. (`HeaderValue::from` allocates twice.)
+pub(crate) fn integer(number: u64) -> HeaderValue {
+    let line = HeaderValue::from_str(itoa::Buffer::new().format(number));
+    line.expect("digits are printable ASCII")
 }
 
 /// Adds `text` to `line` as a quoted string. What is not printable ASCII has no place in one and is
