@@ -8,17 +8,18 @@ use tollgate_http::{Clients, Responder};
 use tollgate_policy::Policy;
 use tollgate_policy::config::{Problems, Reading, Severity, Source};
 
-/// What the environment gives, by the first letter of the name. Numbers and rates are told to every
-/// client; in the others six digits are a secret.
+/// What the environment gives, by the first letter of the name. In all but the limit's name, which is
+/// told to every client, six digits are a secret.
 fn environment(name: &str) -> Option<String> {
     let value = match name.chars().next()? {
         'U' => return None,
         'H' => "header:x-719353",
         'P' => "/719353/{id}",
-        'N' => "64",
+        'N' => "719353",
         'A' => "10.0.0.0/719353",
         'W' => "POST /719353",
-        _ => "7/s burst 9",
+        'B' => "7/s burst 719353",
+        _ => "719353/s",
     };
     Some(value.to_owned())
 }
