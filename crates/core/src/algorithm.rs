@@ -221,18 +221,33 @@ pub enum WordRule {
 }
 
 impl WordRule {
-    /// What becomes of a charge of `cost` at a moment. Cost 0 passes and writes nothing, except under
-    /// `0/…`, which passes nothing at all.
-    // Always: a store asks it once per decision, and a call costs it a seventh of its instructions.
+    /// The state after a charge of `cost` that passes at once; `None` if it does not, or costs 0.
+    // Always: it is what nearly every decision is, and a call costs that a tenth of its instructions.
     #[inline(always)]
     #[must_use]
+    pub fn admit(&self, state: State, at: Moment, cost: u64) -> Option<State> {
+        match self {
+            _ if cost == 0 => None,
+            WordRule::Bucket(rule) => rule.admit(state, at, cost),
+            WordRule::Fixed(rule) => rule.admit(state, at, cost),
+            WordRule::Sliding(rule) => rule.admit(state, at, cost),
+            WordRule::Never => None,
+        }
+    }
+
+    /// What becomes of a charge of `cost` at a moment. Cost 0 passes and writes nothing, except under
+    /// `0/…`, which passes nothing at all.
+    #[must_use]
     pub fn ask(&self, state: State, at: Moment, cost: u64, patience: Patience) -> Step {
+        if let Some(next) = self.admit(state, at, cost) {
+            return Step { ruling: Ruling::Allow, next };
+        }
         match self {
             WordRule::Never => Step { ruling: Ruling::Never, next: state },
             _ if cost == 0 => Step { ruling: Ruling::Allow, next: state },
-            WordRule::Bucket(rule) => rule.ask(state, at, cost, patience),
-            WordRule::Fixed(rule) => rule.ask(state, at, cost),
-            WordRule::Sliding(rule) => rule.ask(state, at, cost),
+            WordRule::Bucket(rule) => rule.put_off(state, at, cost, patience),
+            WordRule::Fixed(rule) => rule.refuse(state, at, cost),
+            WordRule::Sliding(rule) => rule.refuse(state, at, cost),
         }
     }
 

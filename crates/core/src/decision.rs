@@ -126,6 +126,12 @@ impl<'l> Answer<'l> {
         self.charged
     }
 
+    /// Whether the request passes as far as this limit is asked.
+    #[inline]
+    fn lets_pass(&self) -> bool {
+        self.effect == Effect::Shadow || self.verdict.passes()
+    }
+
     /// The proof of the charge, to give it back or settle it: once, and only if something was
     /// charged. `key` must be the key that was charged.
     #[must_use]
@@ -145,6 +151,7 @@ impl<'l> Answer<'l> {
 pub struct Decision<'l> {
     answers: Few<Answer<'l>>,
     granted: u64,
+    passes: bool,
 }
 
 impl<'l> Decision<'l> {
@@ -152,14 +159,23 @@ impl<'l> Decision<'l> {
     #[inline]
     #[must_use]
     pub fn new(answers: Few<Answer<'l>>, granted: u64) -> Decision<'l> {
-        Decision { answers, granted }
+        let passes = answers.iter().all(Answer::lets_pass);
+        Decision { answers, granted, passes }
+    }
+
+    /// A decision of one limit.
+    #[inline]
+    #[must_use]
+    pub fn of_one(answer: Answer<'l>, granted: u64) -> Decision<'l> {
+        let passes = answer.lets_pass();
+        Decision { answers: Few::one(answer), granted, passes }
     }
 
     /// Whether the request passes, at once or after [`Decision::wait`].
     #[inline]
     #[must_use]
     pub fn is_allowed(&self) -> bool {
-        self.enforcing().all(|answer| answer.verdict.passes())
+        self.passes
     }
 
     /// Whether a limit refuses.

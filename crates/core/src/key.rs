@@ -29,8 +29,10 @@ pub enum Key<'a> {
 /// A network address: the bits beyond its prefix are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Net {
-    bits: u128,
-    prefix: u8,
+    // Whole words, so that every kind of key is passed in registers and none is aligned to 16 bytes.
+    high: u64,
+    low: u64,
+    prefix: u64,
 }
 
 impl Key<'_> {
@@ -39,50 +41,78 @@ impl Key<'_> {
 
     /// The network of `address`: IPv4 whole, IPv6 cut to its first `ipv6_prefix` bits (at most 128).
     #[must_use]
+    #[expect(clippy::as_conversions, reason = "u8 to u64 widens; From is not const")]
     pub const fn network(address: IpAddr, ipv6_prefix: u8) -> Key<'static> {
         match address.to_canonical() {
             // 0xff marks IPv4; no IPv6 prefix is that long.
-            IpAddr::V4(v4) => Key::Net(Net { bits: wide(v4), prefix: 0xff }),
+            IpAddr::V4(v4) => Key::Net(Net { high: 0, low: wide(v4), prefix: 0xff }),
             IpAddr::V6(v6) => {
                 let prefix = if ipv6_prefix > 128 { 128 } else { ipv6_prefix };
                 let mask = match prefix {
                     0 => 0,
                     bits => u128::MAX << (128 - bits),
                 };
-                Key::Net(Net { bits: v6.to_bits() & mask, prefix })
+                let (high, low) = halves(v6.to_bits() & mask);
+                Key::Net(Net { high, low, prefix: prefix as u64 })
             }
         }
     }
 }
 
-#[expect(clippy::as_conversions, reason = "u32 to u128 widens; From is not const")]
-const fn wide(address: Ipv4Addr) -> u128 {
-    address.to_bits() as u128
+#[expect(clippy::as_conversions, reason = "u32 to u64 widens; From is not const")]
+const fn wide(address: Ipv4Addr) -> u64 {
+    address.to_bits() as u64
+}
+
+#[expect(clippy::as_conversions, reason = "u64 to u128 widens; From is not const")]
+const fn whole(high: u64, low: u64) -> u128 {
+    (high as u128) << 64 | low as u128
+}
+
+#[expect(clippy::as_conversions, reason = "it was made from a u8")]
+const fn narrow(prefix: u64) -> u8 {
+    prefix as u8
+}
+
+#[expect(clippy::as_conversions, reason = "each half fits 64 bits")]
+const fn halves(bits: u128) -> (u64, u64) {
+    ((bits >> 64) as u64, bits as u64)
 }
 
 impl Net {
     /// The address bits and, in the last byte, the IPv6 prefix length (255 for IPv4).
     #[must_use]
     pub fn to_bytes(self) -> [u8; 17] {
-        let mut bytes = [self.prefix; 17];
+        let mut bytes = [self.prefix(); 17];
         if let Some(head) = bytes.first_chunk_mut() {
-            *head = self.bits.to_be_bytes();
+            *head = self.bits().to_be_bytes();
         }
         bytes
     }
 
     /// The address bits, IPv4 in the lowest 32.
-    #[inline]
     #[must_use]
     pub const fn bits(self) -> u128 {
-        self.bits
+        whole(self.high, self.low)
     }
 
     /// The IPv6 prefix length, or 255 for IPv4.
-    #[inline]
     #[must_use]
     pub const fn prefix(self) -> u8 {
-        self.prefix
+        narrow(self.prefix)
+    }
+
+    /// The upper and lower half of the address bits (IPv4 in the lowest 32), and the IPv6 prefix
+    /// length, or 255 for IPv4.
+    #[inline]
+    #[must_use]
+    pub const fn to_words(self) -> [u64; 3] {
+        [self.high, self.low, self.prefix]
+    }
+
+    #[must_use]
+    pub(crate) const fn of_words([high, low, prefix]: [u64; 3]) -> Net {
+        Net { high, low, prefix }
     }
 }
 

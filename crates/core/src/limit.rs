@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use core::fmt;
+use core::hash::{Hash, Hasher};
 
 use crate::algorithm::{
     Algorithm, Anchor, Bucket, FixedWindow, Moment, Patience, Queue, Resolution, Rule, Ruling,
@@ -9,7 +10,7 @@ use crate::algorithm::{
 };
 use crate::clock::{Span, Tick};
 use crate::decision::Verdict;
-use crate::key::Key;
+use crate::key::{Key, Net};
 use crate::quota::Quota;
 
 /// The largest integer that whatever Lua computes may reach.
@@ -38,6 +39,7 @@ pub struct Limit {
     capacity: u64,
     window: u64,
     id: u64,
+    print: u64,
 }
 
 /// A limit in the making; [`LimitBuilder::build`] proves it.
@@ -90,6 +92,7 @@ impl LimitBuilder<'_> {
             capacity,
             window: resolution.floor(self.quota.period().as_micros()),
             id: identity(self.name, self.algorithm, self.quota.period(), resolution),
+            print: print(&rule, resolution),
         })
     }
 
@@ -227,15 +230,45 @@ impl Limit {
         self.id
     }
 
+    /// A 64-bit hash, never 0, of the rule's numbers and the tick: limits of one print decide alike,
+    /// so that a store need compare nothing else. Not stable between versions.
+    #[inline]
+    #[must_use]
+    pub fn print(&self) -> u64 {
+        self.print
+    }
+
     /// The moment of `now` for `key`, in this limit's ticks.
     #[inline]
     #[must_use]
     pub fn moment(&self, now: Tick, key: &Key<'_>) -> Moment {
-        let phase = match self.algorithm {
-            Algorithm::FixedWindow(Anchor::Spread) => self.phase(key),
-            _ => 0,
-        };
+        self.moment_of(now, self.phase(key))
+    }
+
+    /// The same for a key whose phase is known.
+    #[inline]
+    #[must_use]
+    pub fn moment_of(&self, now: Tick, phase: u64) -> Moment {
         Moment { now: self.resolution.floor(now.as_micros()), phase }
+    }
+
+    /// How far a key's windows are shifted, in ticks: FNV-1a of identity and key, modulo the window.
+    /// Fixed and documented, since every store must agree on it; 0 for all but spread fixed windows.
+    #[inline]
+    #[must_use]
+    pub fn phase(&self, key: &Key<'_>) -> u64 {
+        if self.algorithm != Algorithm::FixedWindow(Anchor::Spread) {
+            return 0;
+        }
+        // By value throughout, so that no key has to lie in memory for it.
+        match *key {
+            Key::Bytes(bytes) => self.phase_of(0, bytes),
+            Key::Int(number) => self.phase_of_int(number),
+            Key::Net(net) => {
+                let [high, low, prefix] = net.to_words();
+                self.phase_of_net(high, low, prefix)
+            }
+        }
     }
 
     /// What a ruling means to a caller at `now`: ticks from the floor of `now` become microseconds
@@ -275,15 +308,19 @@ impl Limit {
         }
     }
 
-    /// How far a key's windows are shifted: FNV-1a of identity and key, modulo the window. Fixed and
-    /// documented, since every store must agree on it.
-    fn phase(&self, key: &Key<'_>) -> u64 {
-        let hash = Fnv::new().bytes(&self.id.to_le_bytes());
-        let hash = match key {
-            Key::Bytes(bytes) => hash.bytes(&[0]).bytes(bytes),
-            Key::Int(number) => hash.bytes(&[1]).bytes(&number.to_le_bytes()),
-            Key::Net(net) => hash.bytes(&[2]).bytes(&net.to_bytes()),
-        };
+    #[inline(never)]
+    fn phase_of_int(&self, number: u64) -> u64 {
+        self.phase_of(1, &number.to_le_bytes())
+    }
+
+    #[inline(never)]
+    fn phase_of_net(&self, high: u64, low: u64, prefix: u64) -> u64 {
+        self.phase_of(2, &Net::of_words([high, low, prefix]).to_bytes())
+    }
+
+    #[inline(never)]
+    fn phase_of(&self, kind: u8, bytes: &[u8]) -> u64 {
+        let hash = Fnv::new().bytes(&self.id.to_le_bytes()).bytes(&[kind]).bytes(bytes);
         hash.mixed().checked_rem(self.window).unwrap_or(0)
     }
 }
@@ -365,7 +402,14 @@ fn identity(name: &str, algorithm: Algorithm, period: Span, resolution: Resoluti
         .mixed()
 }
 
+fn print(rule: &Rule, resolution: Resolution) -> u64 {
+    let mut hash = Fnv::new();
+    (rule, resolution).hash(&mut hash);
+    hash.finish().max(1)
+}
+
 /// FNV-1a, 64 bits, with MurmurHash3's finalizer so that every bit counts in a modulo.
+#[derive(Clone, Copy)]
 struct Fnv(u64);
 
 impl Fnv {
@@ -383,5 +427,15 @@ impl Fnv {
         let hash = (self.0 ^ self.0 >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
         let hash = (hash ^ hash >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
         hash ^ hash >> 33
+    }
+}
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        *self = Fnv(self.0).bytes(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        self.mixed()
     }
 }

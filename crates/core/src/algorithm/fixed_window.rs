@@ -55,14 +55,18 @@ impl FixedWindow {
     }
 
     #[inline]
-    pub(super) fn ask(&self, state: State, at: Moment, cost: u64) -> Step {
+    pub(super) fn admit(&self, state: State, at: Moment, cost: u64) -> Option<State> {
+        let rolled = self.roll(state, at);
+        let fits = cost <= self.limit && rolled.count + cost <= self.limit;
+        if fits { Some(State(rolled.window, rolled.count + cost)) } else { None }
+    }
+
+    /// What becomes of a charge that is not admitted.
+    pub(super) fn refuse(&self, state: State, at: Moment, cost: u64) -> Step {
         if cost > self.limit {
             return Step { ruling: Ruling::Never, next: state };
         }
         let rolled = self.roll(state, at);
-        if rolled.count + cost <= self.limit {
-            return Step { ruling: Ruling::Allow, next: State(rolled.window, rolled.count + cost) };
-        }
         if rolled.back > self.far {
             let now = self.present(at);
             let wait = self.end(now, at.phase) - at.now;

@@ -27,12 +27,8 @@ pub enum Patience {
 }
 
 impl Bucket {
-    /// When a charge that brought the debt to `debt` starts.
-    #[inline]
+    /// When a charge that brought the debt to `debt`, above the burst, starts.
     pub(super) fn release(&self, debt: u64) -> Ruling {
-        if debt <= self.burst {
-            return Ruling::Allow;
-        }
         Ruling::Wait((debt - self.burst).div_ceil(self.rate))
     }
 

@@ -55,15 +55,19 @@ impl SlidingWindow {
     }
 
     #[inline]
-    pub(super) fn ask(&self, state: State, at: Moment, cost: u64) -> Step {
+    pub(super) fn admit(&self, state: State, at: Moment, cost: u64) -> Option<State> {
+        let rolled = self.roll(state, at.now);
+        let fits = cost <= self.limit
+            && self.used(&rolled) + cost * self.window <= self.limit * self.window;
+        if fits { Some(Rolled { cur: rolled.cur + cost, ..rolled }.state()) } else { None }
+    }
+
+    /// What becomes of a charge that is not admitted.
+    pub(super) fn refuse(&self, state: State, at: Moment, cost: u64) -> Step {
         if cost > self.limit {
             return Step { ruling: Ruling::Never, next: state };
         }
         let rolled = self.roll(state, at.now);
-        if self.used(&rolled) + cost * self.window <= self.limit * self.window {
-            let next = Rolled { cur: rolled.cur + cost, ..rolled };
-            return Step { ruling: Ruling::Allow, next: next.state() };
-        }
         if rolled.back > self.far {
             let k = at.now / self.window;
             let elapsed = at.now % self.window;

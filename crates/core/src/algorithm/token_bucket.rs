@@ -78,7 +78,17 @@ impl Bucket {
     }
 
     #[inline]
-    pub(super) fn ask(&self, state: State, at: Moment, cost: u64, patience: Patience) -> Step {
+    pub(super) fn admit(&self, state: State, at: Moment, cost: u64) -> Option<State> {
+        if cost > self.most_at_once {
+            return None;
+        }
+        let leaked = self.leak(state, at.now);
+        let debt = leaked.debt + cost * self.period;
+        if debt <= self.burst { Some(State(debt, leaked.last)) } else { None }
+    }
+
+    /// What becomes of a charge that is not admitted at once.
+    pub(super) fn put_off(&self, state: State, at: Moment, cost: u64, patience: Patience) -> Step {
         let (limit, most) = match patience {
             Patience::Wait => (self.full, self.most),
             Patience::Now => (self.burst, self.most_at_once),
