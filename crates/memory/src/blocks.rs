@@ -17,16 +17,19 @@ pub(crate) struct Blocks {
 impl Blocks {
     const MOST: usize = 16_384;
 
-    /// How much longer a key is blocked.
+    /// Whether no key is blocked.
     #[inline]
-    pub(crate) fn left(&self, key: Fingerprint, now: Tick) -> Option<Span> {
+    pub(crate) fn is_empty(&self) -> bool {
         // Relaxed: a block set in another thread holds from when its call has returned there and
         // that was made known here, which orders this read.
-        if self.held.load(Ordering::Relaxed) == 0 { None } else { self.look(key, now) }
+        self.held.load(Ordering::Relaxed) == 0
     }
 
-    #[cold]
-    fn look(&self, key: Fingerprint, now: Tick) -> Option<Span> {
+    /// How much longer a key is blocked.
+    pub(crate) fn left(&self, key: Fingerprint, now: Tick) -> Option<Span> {
+        if self.is_empty() {
+            return None;
+        }
         let until = *whole(self.until.read()).get(&key)?;
         Some(until.since(now)).filter(|left| !left.is_zero())
     }

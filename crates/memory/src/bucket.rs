@@ -139,9 +139,8 @@ impl Cell {
     }
 
     #[inline]
-    fn write(&self, tag: u64, State(first, second): State, shape: u64) {
+    fn write(&self, State(first, second): State, shape: u64) {
         debug_assert!(first <= Cell::WORD && shape <= Cell::LAST_SHAPE);
-        self.tag.store(tag, Ordering::Relaxed);
         let words = &self.words;
         words[0].store(first | shape << Cell::SHAPE, Ordering::Relaxed);
         words[1].store(second, Ordering::Relaxed);
@@ -177,16 +176,22 @@ impl<'t> Lock<'t> {
         self.changed = true;
     }
 
-    /// Writes an entry of this chain.
+    /// Writes the state of an entry of this chain.
     #[inline]
-    pub(crate) fn write(&mut self, cell: &Cell, tag: u64, state: State, shape: u64) {
+    pub(crate) fn write(&mut self, cell: &Cell, state: State, shape: u64) {
         self.changed = true;
-        cell.write(tag, state, shape);
+        cell.write(state, shape);
+    }
+
+    /// Gives a cell of this chain to the entry of `tag`.
+    pub(crate) fn place(&mut self, cell: &Cell, tag: u64, state: State, shape: u64) {
+        cell.tag.store(tag, Ordering::Relaxed);
+        self.write(cell, state, shape);
     }
 
     /// Empties an entry of this chain.
     pub(crate) fn clear(&mut self, cell: &Cell) {
-        self.write(cell, 0, State::FRESH, 0);
+        self.place(cell, 0, State::FRESH, 0);
     }
 }
 

@@ -9,11 +9,17 @@ use tollgate_core::{Clock, Span, Tick};
 /// An NTP step or a changed date does not move it, so no client gains or waits by one. Two clocks
 /// made at different times may differ by what the wall clock was set meanwhile. Reading it costs
 /// about as much as reading the processor's time stamp counter; making it costs some 20 µs.
+///
+/// It never steps back, and runs as evenly as the counter: to the calibration of that, rounding adds
+/// an error of at most 1 in 10^11 (0.3 ms a year).
 #[derive(Debug)]
 pub struct SystemClock {
     counter: quanta::Clock,
     start: u64,
-    wall: Tick,
+    /// Microseconds per count, in units of 2^-64: a product's upper half is whole microseconds.
+    scale: u64,
+    /// Microseconds since the epoch at the start.
+    wall: u64,
 }
 
 impl SystemClock {
@@ -24,7 +30,8 @@ impl SystemClock {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let counter = quanta::Clock::new();
         let start = counter.raw();
-        SystemClock { counter, start, wall: Tick::EPOCH.after(Span::from(wall)) }
+        let wall = Tick::EPOCH.after(Span::from(wall)).as_micros();
+        SystemClock { scale: scale(&counter), counter, start, wall }
     }
 }
 
@@ -37,7 +44,18 @@ impl Default for SystemClock {
 impl Clock for SystemClock {
     #[inline]
     fn now(&self) -> Tick {
-        let nanos = self.counter.delta_as_nanos(self.start, self.counter.raw());
-        self.wall.after(Span::from_micros(nanos / 1_000))
+        // Processors' counters may differ by a few counts.
+        let counts = self.counter.raw().saturating_sub(self.start);
+        let (_, micros) = counts.carrying_mul(self.scale, 0);
+        // Both are far below 2^63: a counter would overflow before.
+        Tick::from_micros(self.wall.wrapping_add(micros))
     }
+}
+
+/// Microseconds per count × 2^64, rounded down: from what 2^40 counts, minutes at least, last in
+/// nanoseconds.
+fn scale(counter: &quanta::Clock) -> u64 {
+    let nanos = u128::from(counter.delta_as_nanos(0, 1 << 40));
+    // No counter is slower than one count per microsecond.
+    u64::try_from((nanos << 24) / 1_000).unwrap_or(u64::MAX)
 }

@@ -1,74 +1,97 @@
 //! One charge, one decision: read, ask the rule, and swap the answer in if nothing has changed.
 
-use std::slice;
+use std::iter;
 
-use tollgate_core::algorithm::{Rule, Ruling, SlidingLog, State, Step, WordRule};
+use tollgate_core::algorithm::{Patience, Rule, Ruling, SlidingLog, State, Step, WordRule};
 use tollgate_core::charge::Outcome;
-use tollgate_core::{
-    Answer, Charge, Decision, Effect, Few, Limit, Mode, Receipt, Span, Tick, Verdict,
-};
+use tollgate_core::{Answer, Charge, Decision, Effect, Limit, Mode, Receipt, Span, Tick, Verdict};
 
 use crate::fingerprint::Fingerprint;
-use crate::logs::Kept;
 use crate::memory::Memory;
 use crate::table::View;
 
+/// A charge as the rules see it: its key's fingerprint and phase stand for the key.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'l> {
+    pub(crate) limit: &'l Limit,
+    pub(crate) key: Fingerprint,
+    pub(crate) phase: u64,
+    pub(crate) cost: u64,
+    pub(crate) effect: Effect,
+    pub(crate) patience: Patience,
+}
+
+impl<'l> Asked<'l> {
+    #[inline]
+    pub(crate) fn new(charge: &Charge<'l, '_>, key: Fingerprint) -> Asked<'l> {
+        let Charge { limit, cost, effect, patience, .. } = *charge;
+        Asked { limit, key, phase: limit.phase(&charge.key), cost, effect, patience }
+    }
+}
+
 impl Memory {
-    /// Decides one charge. The path that most decisions take: a refusal or a peek ends without a
-    /// write, a charge to a known key with one compare-and-swap.
+    /// Decides one charge. The path that most decisions take: a charge of a known key that passes at
+    /// once, with one compare-and-swap. All else (a refusal, another mode, a new key, a block, a log,
+    /// another writer at work) is left to [`Memory::decide_with_care`].
     #[inline(always)]
     pub(crate) fn decide_alone<'l>(
         &self,
         now: Tick,
         mode: Mode,
         charge: &Charge<'l, '_>,
+        key: Fingerprint,
     ) -> Decision<'l> {
-        self.decide_known(now, mode, charge, self.fingerprint(charge.limit, &charge.key))
+        let Charge { limit, cost, effect, .. } = *charge;
+        if mode == Mode::Charge
+            && self.blocks.is_empty()
+            && let Some(hit) = self.table.glance(key)
+            && self.shapes.fits(hit.entry.shape, limit)
+            && let Rule::Words(rule) = limit.rule()
+            && let at = limit.moment(now, &charge.key)
+            && let Some(next) = rule.admit(hit.entry.state, at, cost)
+            && let Some(mut lock) = hit.lock()
+        {
+            lock.write(hit.entry.cell, next, hit.entry.shape);
+            let answer = Answer::new(limit, effect, Verdict::Allow, cost, next, (now, at));
+            return Decision::of_one(answer, cost);
+        }
+        self.decide_with_care(now, mode, Asked::new(charge, key))
     }
 
-    /// The same once the key's fingerprint is known.
-    #[inline(always)]
-    fn decide_known<'l>(
-        &self,
-        now: Tick,
-        mode: Mode,
-        charge: &Charge<'l, '_>,
-        fingerprint: Fingerprint,
-    ) -> Decision<'l> {
-        let Charge { limit, key, effect, patience, .. } = *charge;
+    /// Decides one charge, whatever it is.
+    #[cold]
+    #[inline(never)]
+    fn decide_with_care<'l>(&self, now: Tick, mode: Mode, asked: Asked<'l>) -> Decision<'l> {
+        let Asked { limit, key, effect, patience, .. } = asked;
         let Rule::Words(rule) = limit.rule() else {
-            return self.decide_several(now, mode, slice::from_ref(charge));
+            return self.decide_asked(now, mode, &mut [asked.into()]);
         };
-        let blocked = self.blocks.left(fingerprint, now);
-        let at = limit.moment(now, &key);
+        let blocked = self.blocks.left(key, now);
+        let at = limit.moment_of(now, asked.phase);
         loop {
-            let view = self.table.view(fingerprint);
+            let view = self.table.view(key);
             let state = view.state();
             let cost = match mode {
-                Mode::UpTo if charge.cost > 0 && effect == Effect::Enforce => {
-                    charge.cost.min(rule.room(state, at, patience)).max(1)
+                Mode::UpTo if asked.cost > 0 && effect == Effect::Enforce => {
+                    asked.cost.min(rule.room(state, at, patience)).max(1)
                 }
-                _ => charge.cost,
+                _ => asked.cost,
             };
-            let step = rule.ask(state, at, cost, patience);
-            let step = if blocked.is_some() { refuse_if(blocked, step, state, cost) } else { step };
+            let step = refuse_if(blocked, rule.ask(state, at, cost, patience), state, cost);
             // Alone, a shadow charge is charged like any other: if it passes.
             let outcome = Outcome::of(Mode::Charge, step.ruling.passes(), cost, state, &step);
             let writes = mode != Mode::Peek && outcome != Outcome::Kept;
             if writes {
                 let shape = self.shapes.number(limit, rule, view.shape());
-                if !self.commit(&view, fingerprint, step.next, shape, now) {
+                if !self.commit(&view, key, step.next, shape, now) {
                     continue;
                 }
             }
             let left = if outcome == Outcome::Kept { state } else { step.next };
             let charged = if writes && outcome == Outcome::Charged { cost } else { 0 };
-            let verdict = match step.ruling {
-                Ruling::Allow => Verdict::Allow,
-                ruling => told(limit.verdict(ruling, now), blocked),
-            };
+            let verdict = told(limit.verdict(step.ruling, now), blocked);
             let answer = Answer::new(limit, effect, verdict, charged, left, (now, at));
-            return Decision::new(Few::one(answer), cost);
+            return Decision::of_one(answer, cost);
         }
     }
 
@@ -106,13 +129,12 @@ impl Memory {
             // Nothing depends on what was read, only on its being near.
             std::hint::black_box(touched);
             for (key, charge) in keys.iter().zip(batch) {
-                tell(self.decide_known(now, mode, charge, *key));
+                tell(self.decide_alone(now, mode, charge, *key));
             }
         }
     }
 
     /// Writes a state decided on a view, if that still stands; else the caller looks again.
-    #[inline(always)]
     fn commit(
         &self,
         view: &View<'_>,
@@ -123,12 +145,11 @@ impl Memory {
     ) -> bool {
         let Some(entry) = view.entry else { return self.commit_new(view, key, next, shape, now) };
         let Some(mut lock) = view.lock() else { return false };
-        lock.write(entry.cell, key.0, next, shape);
+        lock.write(entry.cell, next, shape);
         true
     }
 
     /// The first charge of a key.
-    #[cold]
     fn commit_new(
         &self,
         view: &View<'_>,
@@ -182,7 +203,7 @@ impl Memory {
     ) {
         let at = receipt.limit().moment(now, &receipt.key());
         let key = self.fingerprint(receipt.limit(), &receipt.key());
-        let mut locked = self.logs.lock(std::iter::once(key));
+        let mut locked = self.logs.lock(iter::once(key));
         if let Some(shard) = locked.shard(key) {
             self.logs.change(shard, key, &self.tally, now, |log| {
                 rule.give(log, at, &receipt.charged(), actual);
@@ -221,9 +242,4 @@ pub(crate) fn told(verdict: Verdict, blocked: Option<Span>) -> Verdict {
         (Verdict::Deny(span), Some(block)) => Verdict::Deny(span.max(block)),
         _ => verdict,
     }
-}
-
-/// A log as it is before its first charge.
-pub(crate) fn fresh_log(limit: &Limit, rule: &SlidingLog) -> Kept {
-    Kept::new(*rule, limit.resolution())
 }

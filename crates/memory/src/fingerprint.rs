@@ -59,8 +59,10 @@ impl Seeds {
             }
             Key::Net(net) => {
                 let mut hasher = self.hasher(limit ^ 0xc2b2_ae3d_27d4_eb4f);
-                hasher.write_u128(net.bits());
-                hasher.write_u8(net.prefix());
+                let [high, low, prefix] = net.to_words();
+                hasher.write_u64(high);
+                hasher.write_u64(low);
+                hasher.write_u64(prefix);
                 hasher.finish()
             }
         };

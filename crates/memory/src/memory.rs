@@ -27,8 +27,8 @@ use crate::tally::{Stats, Tally};
 ///
 /// A key's text is not kept: 64 bits of keyed hash stand for it (that any two of ten million live
 /// keys share a budget has odds of 1 in 370,000). At most 1,022 different rules (quota, algorithm, tick)
-/// are told apart; entries of further ones are enforced like any other, but only forgotten at the
-/// bound.
+/// are told apart over a store's life; entries of further ones are enforced like any other, but are not
+/// swept: they are forgotten at the bound only, after those that are told apart.
 pub struct Memory {
     pub(crate) time: Time,
     pub(crate) seeds: Seeds,
@@ -94,7 +94,10 @@ impl Memory {
     pub fn decide_at<'l>(&self, now: Tick, mode: Mode, charges: &[Charge<'l, '_>]) -> Decision<'l> {
         self.trickle(now);
         match charges {
-            [charge] => self.decide_alone(now, mode, charge),
+            [charge] => {
+                let key = self.fingerprint(charge.limit, &charge.key);
+                self.decide_alone(now, mode, charge, key)
+            }
             _ => self.decide_several(now, mode, charges),
         }
     }
@@ -157,11 +160,11 @@ impl LocalStore for Memory {
         self.decide_at(self.time.now(), mode, charges)
     }
 
-    #[inline]
+    #[inline(always)]
     fn decide_one<'l>(&self, mode: Mode, charge: &Charge<'l, '_>) -> Decision<'l> {
         let now = self.time.now();
         self.trickle(now);
-        self.decide_alone(now, mode, charge)
+        self.decide_alone(now, mode, charge, self.fingerprint(charge.limit, &charge.key))
     }
 
     fn give_now(&self, receipt: Receipt<'_>, actual: u64) {

@@ -14,14 +14,6 @@ use crate::sync::{AtomicU64, Mutex, Ordering, whole};
 pub(crate) struct Shape {
     pub(crate) rule: WordRule,
     resolution: Resolution,
-    /// Amount, burst and capacity. Between limits of one identity they tell the rules apart (but for
-    /// queues that differ by less than one charge), with less to compare.
-    figures: [u64; 3],
-}
-
-fn figures(limit: &Limit) -> [u64; 3] {
-    let quota = limit.quota();
-    [quota.amount(), quota.burst().unwrap_or(0), limit.capacity()]
 }
 
 impl Shape {
@@ -56,55 +48,62 @@ impl Shape {
 /// no sweep forgets them, and at the cap they go last.
 #[derive(Debug)]
 pub(crate) struct Shapes {
+    /// [`Limit::print`] by number; 0 for those that stand for no shape.
+    prints: Box<[AtomicU64; NUMBERS]>,
     by_number: Box<[OnceLock<Shape>]>,
     numbers: Mutex<HashMap<Shape, u64>>,
     /// The number last found for limits whose id ends in this index: most new entries need no lock.
     latest: [AtomicU64; 64],
 }
 
-/// The number of an entry whose shape found no place. No number is 0, so that no tag is.
+/// The number of an entry whose shape found no place.
 const UNLISTED: u64 = Cell::LAST_SHAPE;
+const NUMBERS: usize = 1 << 10;
 
 impl Shapes {
     pub(crate) fn new() -> Shapes {
-        let by_number = (0..UNLISTED).map(|_| OnceLock::new()).collect();
-        Shapes { by_number, numbers: Mutex::default(), latest: [0; 64].map(AtomicU64::new) }
-    }
-
-    /// The number to write beside a state of `limit`; `written` is the one that stands there.
-    #[inline]
-    pub(crate) fn number(&self, limit: &Limit, rule: &WordRule, written: u64) -> u64 {
-        match self.get(written) {
-            Some(shape) if shape.figures == figures(limit) => written,
-            _ => self.find(limit, rule),
+        Shapes {
+            prints: Box::new([0; NUMBERS].map(AtomicU64::new)),
+            by_number: (0..UNLISTED).map(|_| OnceLock::new()).collect(),
+            numbers: Mutex::default(),
+            latest: [0; 64].map(AtomicU64::new),
         }
     }
 
-    /// The shape of a number; none for 0 and for what found no place.
+    /// Whether a state of `limit` is written beside this number.
     #[inline]
+    pub(crate) fn fits(&self, number: u64, limit: &Limit) -> bool {
+        let print = usize::try_from(number).ok().and_then(|number| self.prints.get(number));
+        // Relaxed: a print is the whole truth about its number, and never changes once it is set.
+        print.is_some_and(|print| print.load(Ordering::Relaxed) == limit.print())
+    }
+
+    /// The number to write beside a state of `limit`; `written` is the one that stands there.
+    pub(crate) fn number(&self, limit: &Limit, rule: &WordRule, written: u64) -> u64 {
+        if self.fits(written, limit) { written } else { self.find(limit, rule) }
+    }
+
+    /// The shape of a number; none for 0 and for what found no place.
     pub(crate) fn get(&self, number: u64) -> Option<&Shape> {
         self.by_number.get(usize::try_from(number).ok()?)?.get()
     }
 
-    #[cold]
     fn find(&self, limit: &Limit, rule: &WordRule) -> u64 {
-        let (resolution, figures) = (limit.resolution(), figures(limit));
-        let shape = Shape { rule: *rule, resolution, figures };
         let [low, ..] = limit.id().to_le_bytes();
         let latest = self.latest.get(usize::from(low & 63));
-        // Relaxed: whatever number is read, the shape behind it is compared.
+        // Relaxed: whatever number is read, the print behind it is compared.
         let number = latest.map_or(0, |latest| latest.load(Ordering::Relaxed));
-        if self.get(number) == Some(&shape) {
+        if self.fits(number, limit) {
             return number;
         }
-        let number = self.register(shape);
+        let number = self.register(Shape { rule: *rule, resolution: limit.resolution() }, limit);
         if let Some(latest) = latest {
             latest.store(number, Ordering::Relaxed);
         }
         number
     }
 
-    fn register(&self, shape: Shape) -> u64 {
+    fn register(&self, shape: Shape, limit: &Limit) -> u64 {
         let mut numbers = whole(self.numbers.lock());
         if let Some(number) = numbers.get(&shape) {
             return *number;
@@ -112,6 +111,9 @@ impl Shapes {
         let next = numbers.len().saturating_add(1);
         let Some(place) = self.by_number.get(next) else { return UNLISTED };
         place.get_or_init(|| shape);
+        if let Some(print) = self.prints.get(next) {
+            print.store(limit.print(), Ordering::Relaxed);
+        }
         let number = u64::try_from(next).unwrap_or(UNLISTED);
         numbers.insert(shape, number);
         number

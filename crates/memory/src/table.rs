@@ -28,7 +28,7 @@ const CHAIN: usize = 9;
 pub(crate) struct Table {
     buckets: Segments,
     overflow: Segments,
-    count: AtomicU64,
+    size: AtomicU64,
     most: u64,
     growth: Mutex<()>,
     spare: Mutex<Spare>,
@@ -56,6 +56,36 @@ pub(crate) struct Entry<'t> {
     pub(crate) cell: &'t Cell,
     pub(crate) state: State,
     pub(crate) shape: u64,
+}
+
+/// An entry that was found, and the version it was read at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hit<'t> {
+    bucket: &'t Bucket,
+    seen: Control,
+    pub(crate) entry: Entry<'t>,
+}
+
+impl<'t> Hit<'t> {
+    /// Whether what was read is still so.
+    #[inline]
+    pub(crate) fn still(&self) -> bool {
+        self.bucket.still(self.seen)
+    }
+
+    /// Locks the chain if what was read is still so.
+    #[inline]
+    pub(crate) fn lock(&self) -> Option<Lock<'t>> {
+        self.bucket.lock(self.seen)
+    }
+}
+
+impl<'t> Entry<'t> {
+    #[inline]
+    fn read(cell: &'t Cell) -> Entry<'t> {
+        let (state, shape) = cell.state();
+        Entry { cell, state, shape }
+    }
 }
 
 impl<'t> View<'t> {
@@ -96,7 +126,7 @@ impl Table {
             buckets,
             // About a third as many are in use in the worst phase of growth.
             overflow: Segments::new(most.saturating_add(SEGMENT).min(Link::LAST)),
-            count: AtomicU64::new(most.min(SEGMENT)),
+            size: AtomicU64::new(Size::of(most.min(SEGMENT)).0),
             most,
             growth: Mutex::new(()),
             spare: Mutex::default(),
@@ -104,10 +134,14 @@ impl Table {
     }
 
     /// How many buckets there are, without overflow.
-    #[inline]
     pub(crate) fn count(&self) -> u64 {
+        self.size().count()
+    }
+
+    #[inline]
+    fn size(&self) -> Size {
         // Acquire: the segment of the last bucket was ready before it was counted.
-        self.count.load(Ordering::Acquire)
+        Size(self.size.load(Ordering::Acquire))
     }
 
     /// Bytes of all segments.
@@ -116,19 +150,14 @@ impl Table {
     }
 
     /// Reads a key's entry, without a write and without waiting for anything but a writer at work.
-    #[inline(always)]
     pub(crate) fn view(&self, key: Fingerprint) -> View<'_> {
         let mut patience = Patience::default();
         loop {
-            let count = self.count();
-            let home = home(key.0, count);
+            let size = self.size();
+            let home = size.home(key.0);
             let bucket = self.buckets.at(home);
-            if let Some(seen) = bucket.quiet()
-                // A split publishes the count before it lets go of the bucket: if this version is
-                // from after the split, so is the count.
-                && self.count.load(Ordering::Relaxed) == count
-            {
-                let entry = self.search(bucket, seen.link(), key.0);
+            if let Some(seen) = self.quiet(bucket, size) {
+                let entry = self.find(bucket, seen.link(), key.0).map(Entry::read);
                 // Rules are asked of whole states only, never of two halves.
                 if bucket.still(seen) {
                     return View { home, bucket, seen, entry };
@@ -136,6 +165,27 @@ impl Table {
             }
             patience.pause();
         }
+    }
+
+    /// A single look at a key: nothing if it has no entry, or a writer is at work where it lives.
+    #[inline(always)]
+    pub(crate) fn glance(&self, key: Fingerprint) -> Option<Hit<'_>> {
+        let size = self.size();
+        let bucket = self.buckets.at(size.home(key.0));
+        let seen = self.quiet(bucket, size)?;
+        let entry = Entry::read(self.find(bucket, seen.link(), key.0)?);
+        let hit = Hit { bucket, seen, entry };
+        // Rules are asked of whole states only, never of two halves.
+        hit.still().then_some(hit)
+    }
+
+    /// The version of a bucket found by this size, unless a writer is at work.
+    #[inline(always)]
+    fn quiet(&self, bucket: &Bucket, size: Size) -> Option<Control> {
+        // A split publishes the size before it lets go of the bucket: if this version is from after
+        // the split, so is the size. Relaxed: read after the version, by whose acquire it is as new.
+        let seen = bucket.quiet()?;
+        if self.size.load(Ordering::Relaxed) == size.0 { Some(seen) } else { None }
     }
 
     /// Reads both cache lines of a key's bucket, to have them near.
@@ -146,7 +196,7 @@ impl Table {
 
     /// Where a key lives now.
     pub(crate) fn home(&self, key: Fingerprint) -> u64 {
-        home(key.0, self.count())
+        self.size().home(key.0)
     }
 
     /// A bucket and its version, unless a writer is at work.
@@ -169,7 +219,7 @@ impl Table {
     /// A key in a locked chain.
     pub(crate) fn view_in<'t>(&'t self, lock: &Lock<'t>, home: u64, key: Fingerprint) -> View<'t> {
         let (bucket, seen) = (lock.bucket(), lock.seen());
-        View { home, bucket, seen, entry: self.search(bucket, lock.link(), key.0) }
+        View { home, bucket, seen, entry: self.find(bucket, lock.link(), key.0).map(Entry::read) }
     }
 
     /// Every entry of a chain and its tag, for as long as the chain stands as it was seen.
@@ -192,17 +242,14 @@ impl Table {
         first: &'t Bucket,
         link: Option<Link>,
     ) -> impl Iterator<Item = (u64, Entry<'t>)> {
-        self.chain(first, link).map(|cell| {
-            let (state, shape) = cell.state();
-            (cell.tag(), Entry { cell, state, shape })
-        })
+        self.chain(first, link).map(|cell| (cell.tag(), Entry::read(cell)))
     }
 
     /// Puts a new entry into a locked chain; whether there was room.
     pub(crate) fn insert(&self, lock: &mut Lock<'_>, tag: u64, state: State, shape: u64) -> bool {
         let free = self.chain(lock.bucket(), lock.link()).find(|cell| cell.tag() == 0);
         if let Some(cell) = free {
-            lock.write(cell, tag, state, shape);
+            lock.place(cell, tag, state, shape);
             return true;
         }
         if self.overflow_of(lock.link()).count() >= CHAIN - 1 {
@@ -213,7 +260,7 @@ impl Table {
         let [first, ..] = bucket.cells();
         // The newest bucket leads the overflow.
         bucket.follow(lock.link());
-        lock.write(first, tag, state, shape);
+        lock.place(first, tag, state, shape);
         lock.relink(Some(link));
         true
     }
@@ -251,23 +298,24 @@ impl Table {
             Err(TryLockError::Poisoned(growing)) => growing.into_inner(),
             Err(TryLockError::WouldBlock) => return 0,
         };
-        let count = self.count();
-        if count >= self.most { 0 } else { self.split(count) }
+        let size = self.size();
+        if size.count() >= self.most { 0 } else { self.split(size) }
     }
 
-    /// Adds bucket `count` and shares the entries of the one it is split from.
-    fn split(&self, count: u64) -> u64 {
+    /// Adds a bucket and shares the entries of the one it is split from.
+    fn split(&self, size: Size) -> u64 {
+        let count = size.count();
         self.buckets.ready(count);
-        let mut old = self.lock(count & (mask(count) >> 1));
+        let mut old = self.lock(size.parent());
         let mut new = self.lock(count);
         // Release: whoever counts this bucket finds its segment. Both buckets are locked until the
-        // entries are where the new count says.
-        let after = count.saturating_add(1);
-        self.count.store(after, Ordering::Release);
+        // entries are where the new size says.
+        let after = Size::of(count.saturating_add(1));
+        self.size.store(after.0, Ordering::Release);
         let mut lost = 0u64;
         for cell in self.chain(old.bucket(), old.link()) {
             let (tag, (state, shape)) = (cell.tag(), cell.state());
-            if tag != 0 && home(tag, after) == count {
+            if tag != 0 && after.home(tag) == count {
                 if !self.insert(&mut new, tag, state, shape) {
                     lost = lost.saturating_add(1);
                 }
@@ -287,7 +335,7 @@ impl Table {
         let moves: Few<_> = holes.zip(strays).collect();
         for (hole, stray) in moves.iter() {
             let (state, shape) = stray.state();
-            lock.write(hole, stray.tag(), state, shape);
+            lock.place(hole, stray.tag(), state, shape);
             lock.clear(stray);
         }
         let needed = used.div_ceil(lock.bucket().cells().len()).saturating_sub(1);
@@ -312,11 +360,16 @@ impl Table {
         Some(Link(next))
     }
 
-    #[inline]
-    fn search<'t>(&'t self, first: &'t Bucket, link: Option<Link>, tag: u64) -> Option<Entry<'t>> {
-        let cell = self.chain(first, link).find(|cell| cell.tag() == tag)?;
-        let (state, shape) = cell.state();
-        Some(Entry { cell, state, shape })
+    #[inline(always)]
+    fn find<'t>(&'t self, first: &'t Bucket, link: Option<Link>, tag: u64) -> Option<&'t Cell> {
+        let near = first.cells().iter().find(|cell| cell.tag() == tag);
+        near.or_else(|| self.find_beyond(link?, tag))
+    }
+
+    #[inline(never)]
+    fn find_beyond(&self, link: Link, tag: u64) -> Option<&Cell> {
+        let buckets = self.overflow_of(Some(link)).map(|link| self.overflow.at(link.0));
+        buckets.flat_map(Bucket::cells).find(|cell| cell.tag() == tag)
     }
 
     /// Every cell of a chain.
@@ -338,17 +391,33 @@ impl Table {
     }
 }
 
-/// The bucket of a hash when there are `count`: its low bits, or one bit fewer where the bucket has
-/// not been split yet.
-#[inline]
-fn home(tag: u64, count: u64) -> u64 {
-    let mask = mask(count);
-    let home = tag & mask;
-    if home < count { home } else { tag & (mask >> 1) }
-}
+/// How many buckets there are; in the lowest 6 bits, how far 64 ones are shifted right to make the
+/// mask of their indices.
+#[derive(Clone, Copy, Debug)]
+struct Size(u64);
 
-/// As many ones as the largest of `count` indices has bits.
-#[inline]
-fn mask(count: u64) -> u64 {
-    u64::MAX.checked_shr(count.saturating_sub(1).leading_zeros()).unwrap_or(0)
+impl Size {
+    fn of(count: u64) -> Size {
+        let shift = count.saturating_sub(1).leading_zeros().min(63);
+        Size(count << 6 | u64::from(shift))
+    }
+
+    #[inline]
+    fn count(self) -> u64 {
+        self.0 >> 6
+    }
+
+    /// The bucket of a hash: its low bits, or one bit fewer where the bucket has not been split yet.
+    #[inline]
+    fn home(self, tag: u64) -> u64 {
+        let mask = u64::MAX >> (self.0 & 63);
+        let home = tag & mask;
+        if home < self.count() { home } else { tag & (mask >> 1) }
+    }
+
+    /// The bucket that shares its entries with the next.
+    fn parent(self) -> u64 {
+        let Size(after) = Size::of(self.count().saturating_add(1));
+        self.count() & (u64::MAX >> (after & 63) >> 1)
+    }
 }

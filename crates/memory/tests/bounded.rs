@@ -36,7 +36,7 @@ fn b181_a_cap_of_nothing_is_an_error_and_a_cap_of_one_is_enforced() {
 
 #[test]
 fn b179_one_shot_keys_are_gone_soon_after_their_windows_under_light_traffic() {
-    const KEYS: u64 = 200_000;
+    const KEYS: u64 = 1_000_000;
     let clock = clock();
     let memory = store(2 * KEYS, &clock);
     let window = Limit::builder("window", "5/second".parse().unwrap())
@@ -83,7 +83,7 @@ fn b182_two_limits_on_one_key_expire_like_one() {
 
 #[test]
 fn b183_a_full_table_lets_newcomers_in_and_forgives_no_one_over_the_limit() {
-    const CAP: u64 = 20_000;
+    const CAP: u64 = 100_000;
     let (clock, limit) = (clock(), limit("client", "100/hour"));
     let memory = store(CAP, &clock);
     for key in 0..1_000 {
@@ -93,7 +93,7 @@ fn b183_a_full_table_lets_newcomers_in_and_forgives_no_one_over_the_limit() {
     // Ten times the cap of new keys, each of one cheap call.
     for key in 0..10 * CAP {
         assert!(charge(&memory, &limit, CAP + key, 1), "newcomer {key} gets in");
-        if key % 1_000 == 0 {
+        if key % 5_000 == 0 {
             clock.advance(Span::from_millis(1));
         }
     }
@@ -161,6 +161,31 @@ fn logs_stay_within_their_bytes_and_let_newcomers_in() {
         charge(&memory, &log, 1, 1);
     }
     assert!(memory.stats().entries < 300, "recovered logs are swept: {:?}", memory.stats());
+}
+
+#[test]
+fn more_rules_than_are_told_apart_are_enforced_and_stay_within_the_cap() {
+    const CAP: u64 = 2_000;
+    let clock = clock();
+    let memory = store(CAP, &clock);
+    let limits: Vec<Limit> = (1..=1_500).map(|n| limit("client", &format!("{n}/hour"))).collect();
+    for (key, limit) in (0u64..).zip(&limits) {
+        assert!(charge(&memory, limit, key, limit.capacity()));
+        assert!(!charge(&memory, limit, key, 1), "the limit of {} holds", limit.capacity());
+    }
+    // What is not told apart is not swept, and gives way at the cap after what is.
+    clock.advance(Span::DAY);
+    for _ in 0..10 {
+        clock.advance(Span::from_secs(2));
+        charge(&memory, &limits[0], 0, 0);
+    }
+    assert_eq!(memory.stats().entries, 1_500 - 1_022);
+    for key in 10_000..10_000 + 3 * CAP {
+        assert!(charge(&memory, &limits[1_499], key, 1), "newcomer {key} gets in");
+    }
+    let stats = memory.stats();
+    assert_eq!(stats.entries, CAP);
+    assert!(stats.bytes <= CAP * 53 + (1 << 18), "{stats:?}");
 }
 
 #[test]
