@@ -1,7 +1,7 @@
 //! What a decision says, apart from the decision.
 
 use smallvec::SmallVec;
-use tollgate_core::{Answer, Decision, Effect};
+use tollgate_core::{Decision, Effect};
 
 use super::Members;
 use super::figures::Figures;
@@ -28,7 +28,8 @@ struct Member {
 }
 
 impl Said {
-    /// `None` when nothing is to be said.
+    /// `None` when nothing is to be said. `spoken` are the limits that dialects speak of, if there are
+    /// dialects.
     pub(super) fn of(
         terminology: &Terminology,
         decision: &Decision<'_>,
@@ -40,34 +41,25 @@ impl Said {
             shadows: SmallVec::new(),
             refused: decision.is_denied(),
         };
-        if let Some(members) = spoken {
-            said.speak(terminology, decision, members);
-        }
-        let shadows = decision.answers().filter(|answer| answer.effect() == Effect::Shadow);
-        let refusing = shadows.filter(|answer| !answer.verdict().passes());
-        said.shadows.extend(refusing.filter_map(|answer| terminology.find(answer.limit())));
-        (!said.members.is_empty() || !said.shadows.is_empty()).then_some(said)
-    }
-
-    fn speak(&mut self, terminology: &Terminology, decision: &Decision<'_>, members: Members) {
-        let enforcing = || decision.answers().filter(|answer| answer.effect() == Effect::Enforce);
-        let mut first_two = enforcing().take(2);
-        // Of one nobody has to ask which decides.
-        let decisive = match (first_two.next(), first_two.next()) {
-            (Some(only), None) => Some(only),
-            _ if decision.is_denied() => decision.decisive(),
-            _ => enforcing().min_by_key(|answer| answer.remaining_at_once()),
-        };
-        let decides = |answer: &Answer<'_>| {
-            decisive.is_some_and(|decisive| std::ptr::addr_eq(decisive, answer))
-        };
-        for answer in enforcing().filter(|answer| members == Members::All || decides(answer)) {
-            let Some(terms) = terminology.find(answer.limit()) else { continue };
-            if decides(answer) {
-                self.decisive = self.members.len();
+        // One way through all answers, `for_each` since a loop asks three iterators in turn.
+        decision.answers().for_each(|answer| {
+            let Some(terms) = terminology.find(answer.limit()) else { return };
+            match answer.effect() {
+                Effect::Enforce if spoken.is_some() => {
+                    said.members.push(Member { terms, figures: Figures::of(answer) });
+                }
+                Effect::Shadow if !answer.verdict().passes() => said.shadows.push(terms),
+                Effect::Enforce | Effect::Shadow => {}
             }
-            self.members.push(Member { terms, figures: Figures::of(answer) });
+        });
+        if said.members.len() > 1 {
+            said.decisive = decisive(decision);
+            if spoken == Some(Members::Decisive) {
+                said.members = said.members.get(said.decisive).copied().into_iter().collect();
+                said.decisive = 0;
+            }
         }
+        (!said.members.is_empty() || !said.shadows.is_empty()).then_some(said)
     }
 
     /// With the words to say it.
@@ -115,4 +107,20 @@ impl<'s> Told<'s> {
     fn words(self, member: Member) -> Option<(&'s Terms, Figures)> {
         Some((self.terminology.get(member.terms)?, member.figures))
     }
+}
+
+/// Which of the enforcing answers decides: the one that refuses longest, else the one that leaves
+/// least to a caller that cannot wait in a queue.
+fn decisive(decision: &Decision<'_>) -> usize {
+    let mut enforcing = decision.answers().filter(|answer| answer.effect() == Effect::Enforce);
+    let place = match decision.decisive() {
+        Some(refusing) if decision.is_denied() => {
+            enforcing.position(|answer| std::ptr::eq(answer, refusing))
+        }
+        _ => {
+            let left = enforcing.enumerate().min_by_key(|(_, answer)| answer.remaining_at_once());
+            left.map(|(place, _)| place)
+        }
+    };
+    place.unwrap_or(0)
 }

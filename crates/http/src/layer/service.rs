@@ -146,7 +146,10 @@ pub(super) async fn decide<'p>(
 
 /// The charges of a request. It cannot wait in a queue: its client would, with the connection held.
 fn charges<'p, 's>(matches: Matches<'p, 's>) -> SmallVec<[Charge<'p, 's>; 4]> {
-    matches.iter().map(|matched| matched.charge().at_once()).collect()
+    let mut charges = SmallVec::new();
+    // `for_each`, since a loop asks three nested iterators in turn whether there is more.
+    matches.iter().for_each(|matched| charges.push(matched.charge().at_once()));
+    charges
 }
 
 /// Gives their charges back to the limits that do not count an answer of this status.
