@@ -23,6 +23,13 @@ impl<T> Few<T> {
         Few(Held::One(item))
     }
 
+    /// A list of those of four places that are taken.
+    #[inline]
+    #[must_use]
+    pub const fn up_to_four(items: [Option<T>; 4]) -> Few<T> {
+        Few(Held::Four(items))
+    }
+
     /// The items in order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &T> {
