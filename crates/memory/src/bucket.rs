@@ -52,11 +52,15 @@ impl Control {
         }
     }
 
-    #[inline]
-    fn next(self, link: Option<Link>) -> Control {
-        let version = self.0 & !(Control::VERSION - 1);
+    fn with_link(self, link: Option<Link>) -> Control {
         let link = link.map_or(0, |link| link.0);
-        Control(version.wrapping_add(Control::VERSION) | link << 1)
+        Control(self.0 & !(Link::LAST << 1) | link << 1)
+    }
+
+    /// The next version.
+    #[inline]
+    fn next(self) -> Control {
+        Control(self.0.wrapping_add(Control::VERSION))
     }
 }
 
@@ -94,7 +98,7 @@ impl Bucket {
         let order = (Ordering::Acquire, Ordering::Relaxed);
         self.control.compare_exchange(seen.0, locked, order.0, order.1).ok()?;
         fence(Ordering::Release);
-        Some(Lock { bucket: self, seen, link: seen.link(), changed: false })
+        Some(Lock { bucket: self, seen, after: seen })
     }
 
     #[inline]
@@ -109,7 +113,7 @@ impl Bucket {
     }
 
     pub(crate) fn follow(&self, link: Option<Link>) {
-        self.control.store(Control(0).next(link).0, Ordering::Relaxed);
+        self.control.store(Control(0).with_link(link).0, Ordering::Relaxed);
     }
 }
 
@@ -151,9 +155,10 @@ impl Cell {
 #[derive(Debug)]
 pub(crate) struct Lock<'t> {
     bucket: &'t Bucket,
+    /// The control word when it was locked, and the one it is let go with: the same while nothing is
+    /// changed, so that nobody's decision is spoilt.
     seen: Control,
-    link: Option<Link>,
-    changed: bool,
+    after: Control,
 }
 
 impl<'t> Lock<'t> {
@@ -162,7 +167,7 @@ impl<'t> Lock<'t> {
     }
 
     pub(crate) fn link(&self) -> Option<Link> {
-        self.link
+        self.after.link()
     }
 
     /// The version that was locked.
@@ -172,15 +177,22 @@ impl<'t> Lock<'t> {
 
     /// Sets the link; counts as a change.
     pub(crate) fn relink(&mut self, link: Option<Link>) {
-        self.link = link;
-        self.changed = true;
+        self.change();
+        self.after = self.after.with_link(link);
     }
 
     /// Writes the state of an entry of this chain.
     #[inline]
     pub(crate) fn write(&mut self, cell: &Cell, state: State, shape: u64) {
-        self.changed = true;
+        self.change();
         cell.write(state, shape);
+    }
+
+    #[inline]
+    fn change(&mut self) {
+        if self.after == self.seen {
+            self.after = self.seen.next();
+        }
     }
 
     /// Gives a cell of this chain to the entry of `tag`.
@@ -198,9 +210,7 @@ impl<'t> Lock<'t> {
 impl Drop for Lock<'_> {
     #[inline]
     fn drop(&mut self) {
-        // An untouched chain keeps its version: nobody's decision on it is spoilt. Release: whoever
-        // sees the new version sees the writes.
-        let after = if self.changed { self.seen.next(self.link) } else { self.seen };
-        self.bucket.control.store(after.0, Ordering::Release);
+        // Release: whoever sees the new version sees the writes.
+        self.bucket.control.store(self.after.0, Ordering::Release);
     }
 }

@@ -2,13 +2,14 @@
 
 use std::iter;
 
-use tollgate_core::algorithm::{Patience, Rule, Ruling, SlidingLog, State, Step, WordRule};
+use tollgate_core::algorithm::{Moment, Patience, Rule, Ruling, SlidingLog, State, Step, WordRule};
 use tollgate_core::charge::Outcome;
 use tollgate_core::{Answer, Charge, Decision, Effect, Limit, Mode, Receipt, Span, Tick, Verdict};
 
+use crate::bucket::Lock;
 use crate::fingerprint::Fingerprint;
 use crate::memory::Memory;
-use crate::table::View;
+use crate::table::{Hit, View};
 
 /// A charge as the rules see it: its key's fingerprint and phase stand for the key.
 #[derive(Clone, Copy)]
@@ -29,6 +30,36 @@ impl<'l> Asked<'l> {
     }
 }
 
+/// A charge of a known key that passes at once, if its bucket is still as it was seen.
+#[derive(Clone, Copy)]
+pub(crate) struct Admitted<'t> {
+    hit: Hit<'t>,
+    at: Moment,
+    next: State,
+}
+
+impl<'t> Admitted<'t> {
+    /// Locks the bucket if it is still as it was seen; waits for nobody.
+    #[inline(always)]
+    pub(crate) fn lock(&self) -> Option<Lock<'t>> {
+        self.hit.lock()
+    }
+
+    /// Writes the charge and lets the bucket go.
+    #[inline(always)]
+    pub(crate) fn charge<'l>(
+        &self,
+        mut lock: Lock<'t>,
+        now: Tick,
+        charge: &Charge<'l, '_>,
+    ) -> Answer<'l> {
+        let Admitted { hit: Hit { entry, .. }, at, next } = *self;
+        let Charge { limit, cost, effect, .. } = *charge;
+        lock.write(entry.cell, next, entry.shape);
+        Answer::new(limit, effect, Verdict::Allow, cost, next, (now, at))
+    }
+}
+
 impl Memory {
     /// Decides one charge. The path that most decisions take: a charge of a known key that passes at
     /// once, with one compare-and-swap. All else (a refusal, another mode, a new key, a block, a log,
@@ -41,21 +72,32 @@ impl Memory {
         charge: &Charge<'l, '_>,
         key: Fingerprint,
     ) -> Decision<'l> {
-        let Charge { limit, cost, effect, .. } = *charge;
         if mode == Mode::Charge
             && self.blocks.is_empty()
-            && let Some(hit) = self.table.glance(key)
-            && self.shapes.fits(hit.entry.shape, limit)
-            && let Rule::Words(rule) = limit.rule()
-            && let at = limit.moment(now, &charge.key)
-            && let Some(next) = rule.admit(hit.entry.state, at, cost)
-            && let Some(mut lock) = hit.lock()
+            && let Some(admitted) = self.admit(now, charge, key)
+            && let Some(lock) = admitted.lock()
         {
-            lock.write(hit.entry.cell, next, hit.entry.shape);
-            let answer = Answer::new(limit, effect, Verdict::Allow, cost, next, (now, at));
-            return Decision::of_one(answer, cost);
+            return Decision::of_one(admitted.charge(lock, now, charge), charge.cost);
         }
         self.decide_with_care(now, mode, Asked::new(charge, key))
+    }
+
+    /// Asks whether a charge of a known key passes at once; nothing is written.
+    #[inline(always)]
+    pub(crate) fn admit(
+        &self,
+        now: Tick,
+        charge: &Charge<'_, '_>,
+        key: Fingerprint,
+    ) -> Option<Admitted<'_>> {
+        let hit = self.table.glance(key)?;
+        let Rule::Words(rule) = charge.limit.rule() else { return None };
+        if !self.shapes.fits(hit.entry.shape, charge.limit) {
+            return None;
+        }
+        let at = charge.limit.moment(now, &charge.key);
+        let next = rule.admit(hit.entry.state, at, charge.cost)?;
+        Some(Admitted { hit, at, next })
     }
 
     /// Decides one charge, whatever it is.

@@ -1,8 +1,9 @@
 //! Several charges, one decision: all are charged or none.
 //!
-//! Keys that are known are charged as one alone is: every entry is read, every rule asked, and every
-//! bucket locked from the version that was read. Nobody waits for those locks: if one is lost, all
-//! are let go unchanged.
+//! Known keys that all pass at once are charged as one alone is: every entry is read, every rule
+//! asked, and every bucket locked from the version that was read. Nobody waits for those locks: if
+//! one is lost, all are let go unchanged. A refusal and a peek are read in the same way, and write
+//! nothing.
 //!
 //! Everything else takes the locks first and reads then. Those are waited for, so everyone takes
 //! them in one order: shards of logs, then buckets, each kind by its index and each once. Logs come
@@ -18,16 +19,8 @@ use crate::decide::{Asked, refuse_if, told};
 use crate::fingerprint::Fingerprint;
 use crate::logs::{Kept, Locked};
 use crate::memory::Memory;
-use crate::table::{Entry, Hit, View};
+use crate::table::View;
 use crate::tally::Place;
-
-/// A charge to a known key, and what its rule says of it.
-#[derive(Clone, Copy)]
-struct Known<'t> {
-    hit: Hit<'t>,
-    at: Moment,
-    step: Step,
-}
 
 /// A charge of a decision that is made under locks.
 pub(crate) struct Slot<'t, 'l> {
@@ -96,17 +89,17 @@ impl Memory {
         mode: Mode,
         charges: &[Charge<'l, '_>],
     ) -> Decision<'l> {
-        let known = match charges {
-            _ if mode != Mode::Charge => None,
+        let admitted = match charges {
+            _ if mode != Mode::Charge || !self.blocks.is_empty() => None,
             [a, b] => self.decide_known(now, [a, b]),
             [a, b, c] => self.decide_known(now, [a, b, c]),
             [a, b, c, d] => self.decide_known(now, [a, b, c, d]),
             _ => None,
         };
-        known.unwrap_or_else(|| self.decide_locked(now, mode, charges))
+        admitted.unwrap_or_else(|| self.decide_slots(now, mode, charges))
     }
 
-    /// Decides charges whose keys all have entries and none of which is anything but usual.
+    /// Charges known keys all of which pass at once; else nothing is done.
     #[inline]
     fn decide_known<'l, const N: usize>(
         &self,
@@ -115,60 +108,29 @@ impl Memory {
     ) -> Option<Decision<'l>> {
         // All fingerprints before the first entry is read, so that the machine fetches all at once.
         let keys = charges.map(|charge| self.fingerprint(charge.limit, &charge.key));
-        let mut known = [None; N];
-        let mut outcome = Outcome::Charged;
-        for ((known, key), charge) in known.iter_mut().zip(keys).zip(charges) {
-            let hit = self.table.glance(key)?;
-            let fits = self.shapes.fits(hit.entry.shape, charge.limit);
-            if !fits || charge.cost == 0 || self.blocks.left(key, now).is_some() {
-                return None;
-            }
-            let Rule::Words(rule) = charge.limit.rule() else { return None };
-            let at = charge.limit.moment(now, &charge.key);
-            let step = rule.ask(hit.entry.state, at, charge.cost, charge.patience);
-            if !step.ruling.passes() {
-                if charge.effect == Effect::Shadow || step.next != hit.entry.state {
-                    return None;
-                }
-                outcome = Outcome::Kept;
-            }
-            *known = Some(Known { hit, at, step });
+        let mut admitted = [None; N];
+        for ((admitted, key), charge) in admitted.iter_mut().zip(keys).zip(charges) {
+            *admitted = Some(self.admit(now, charge, key)?);
         }
-        let known = || known.iter().flatten();
-        match outcome {
-            Outcome::Charged => {
-                let mut locks = [const { None }; N];
-                for (lock, known) in locks.iter_mut().zip(known()) {
-                    // Fails as well for two keys of one bucket, or one key twice.
-                    *lock = Some(known.hit.lock()?);
-                }
-                for (lock, known) in locks.iter_mut().flatten().zip(known()) {
-                    let Entry { cell, shape, .. } = known.hit.entry;
-                    lock.write(cell, known.step.next, shape);
-                }
-            }
-            _ => {
-                let twice = |(index, key)| keys.iter().skip(index + 1).any(|other| other == key);
-                if keys.iter().enumerate().any(twice) || !known().all(|known| known.hit.still()) {
-                    return None;
-                }
-            }
+        let mut locks = [const { None }; N];
+        for (lock, admitted) in locks.iter_mut().zip(&admitted) {
+            // Fails as well for two keys of one bucket, or one key twice.
+            *lock = Some(admitted.as_ref()?.lock()?);
         }
-        let answers = charges.into_iter().zip(known()).map(|(charge, known)| {
-            let verdict = charge.limit.verdict(known.step.ruling, now);
-            let (charged, left) = match outcome {
-                Outcome::Charged => (charge.cost, known.step.next),
-                _ => (0, known.hit.entry.state),
-            };
-            Answer::new(charge.limit, charge.effect, verdict, charged, left, (now, known.at))
-        });
+        // Once all locks are held, each can go with its write.
+        let held = locks.iter_mut().filter_map(Option::take);
+        let mut answers = [const { None }; 4];
+        let all = answers.iter_mut().zip(held).zip(admitted.iter().flatten()).zip(charges);
+        for (((answer, lock), admitted), charge) in all {
+            *answer = Some(admitted.charge(lock, now, charge));
+        }
         let granted = charges.iter().map(|charge| charge.cost).min().unwrap_or(0);
-        Some(Decision::new(answers.collect(), granted))
+        Some(Decision::new(Few::up_to_four(answers), granted))
     }
 
     #[cold]
     #[inline(never)]
-    fn decide_locked<'l>(&self, now: Tick, mode: Mode, charges: &[Charge<'l, '_>]) -> Decision<'l> {
+    fn decide_slots<'l>(&self, now: Tick, mode: Mode, charges: &[Charge<'l, '_>]) -> Decision<'l> {
         let slot = |charge: &Charge<'l, '_>| {
             Slot::from(Asked::new(charge, self.fingerprint(charge.limit, &charge.key)))
         };
@@ -201,10 +163,16 @@ impl Memory {
             self.trickle_logs(now);
             logs = self.logs.lock(slots.iter().filter(|slot| slot.is_log()).map(|s| s.asked.key));
         }
+        self.look(slots, None);
+        settle(mode, slots, &logs);
+        let writes = mode != Mode::Peek && slots.iter().any(|slot| slot.stands);
+        if !writes && slots.iter().filter_map(|slot| slot.view).all(|view| view.still()) {
+            return answer(mode, now, slots);
+        }
         let mut places = Vec::new();
         loop {
             let locks = self.lock_homes(slots);
-            self.look(slots, &locks);
+            self.look(slots, Some(&locks));
             settle(mode, slots, &logs);
             if mode == Mode::Peek {
                 break;
@@ -239,12 +207,17 @@ impl Memory {
     }
 
     /// Reads every key's entry.
-    fn look<'t>(&'t self, slots: &mut [Slot<'t, '_>], locks: &Locks<'t>) {
+    fn look<'t>(&'t self, slots: &mut [Slot<'t, '_>], locks: Option<&Locks<'t>>) {
         for slot in slots.iter_mut().filter(|slot| !slot.is_log()) {
-            let home = self.table.home(slot.asked.key);
-            let lock = locks.iter().find(|(locked, _)| *locked == home);
-            slot.view = lock.map(|(home, lock)| self.table.view_in(lock, *home, slot.asked.key));
-            slot.before = slot.view.map_or(State::FRESH, |view| view.state());
+            let key = slot.asked.key;
+            let home = self.table.home(key);
+            let lock = locks.and_then(|locks| locks.iter().find(|(locked, _)| *locked == home));
+            let view = match lock {
+                Some((home, lock)) => self.table.view_in(lock, *home, key),
+                None => self.table.view(key),
+            };
+            slot.before = view.state();
+            slot.view = Some(view);
         }
     }
 
