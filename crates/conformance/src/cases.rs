@@ -46,6 +46,7 @@ list! {
         b21_a_slow_client_is_never_refused
         b22_refill_within_a_second;
     edges:
+        b26_an_idle_queue_goes_on_letting_one_go_a_second
         b28_idleness_hoards_no_credit_at_any_entry
         b29_a_new_window_counts_anew
         b33_the_first_period_has_its_permits
@@ -83,7 +84,8 @@ list! {
         b144_the_numbers_are_of_the_limit_that_refuses
         b172_limits_of_one_period_count_apart
         b182_a_key_charged_twice_in_one_decision_is_counted_twice
-        b190_a_changed_limit_rules_from_the_next_hit;
+        b190_a_changed_limit_rules_from_the_next_hit
+        b191_a_raised_rate_raises_a_burst_only_when_it_was_not_given;
     seeds:
         t01_the_previous_window_weighs_after_a_roll
         t02_windows_abut

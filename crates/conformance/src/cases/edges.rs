@@ -2,12 +2,22 @@
 
 use std::sync::Arc;
 
-use tollgate_core::{Algorithm, Anchor, Limiter, LocalStore, Span, Verdict};
+use tollgate_core::{Algorithm, Anchor, Limiter, LocalStore, Queue, Span, Verdict};
 
 use super::{Stage, bucket, denied_for, limit, ms};
 use crate::laws::Form;
 
 const CLOCK: Algorithm = Algorithm::FixedWindow(Anchor::Clock);
+
+pub(super) fn b26_an_idle_queue_goes_on_letting_one_go_a_second<S: LocalStore>(stage: Stage<S>) {
+    let limit = limit(Algorithm::LeakyBucket(Queue::Length(23)), "1/s");
+    assert_eq!(stage.at(0).ask(&limit, 1).wait(), Span::ZERO);
+    stage.at(30_000);
+    for second in 0..24 {
+        assert_eq!(stage.ask(&limit, 1).wait(), Span::from_secs(second));
+    }
+    assert_eq!(denied_for(&stage.ask(&limit, 1)), Span::SECOND);
+}
 
 pub(super) fn b28_idleness_hoards_no_credit_at_any_entry<S: LocalStore>(stage: Stage<S>) {
     let limit = bucket("1/s burst 10");

@@ -111,3 +111,14 @@ pub(super) fn b190_a_changed_limit_rules_from_the_next_hit<S: LocalStore>(stage:
         assert!(denied_for(&stage.ask(&lowered, 1)) > ms(0));
     }
 }
+
+pub(super) fn b191_a_raised_rate_raises_a_burst_only_when_it_was_not_given<S: LocalStore>(
+    stage: Stage<S>,
+) {
+    assert!(stage.ask(&bucket("10/s"), 4).is_allowed());
+    for (raised, capacity) in [("1000/s", 1_000), ("1000/s burst 10", 10), ("1000/s burst 20", 20)]
+    {
+        let raised = bucket(raised);
+        assert_eq!((raised.capacity(), stage.left(&raised)), (capacity, capacity - 4));
+    }
+}
