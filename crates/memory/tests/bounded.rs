@@ -63,6 +63,30 @@ fn b179_one_shot_keys_are_gone_soon_after_their_windows_under_light_traffic() {
 }
 
 #[test]
+fn b12_keys_of_a_window_of_60_days_are_kept_for_it_and_swept_after_it() {
+    // No thread sweeps, so no interval of one can overflow; calls do, at a pace of their own.
+    const KEYS: u64 = 1_000;
+    const DAY: u64 = 86_400;
+    let (clock, long, short) = (clock(), limit("long", "1 per 60d"), limit("short", "1/s"));
+    let memory = store(2 * KEYS, &clock);
+    for key in 0..KEYS {
+        assert!(charge(&memory, &long, key, 1));
+    }
+    for _ in 0..59 {
+        clock.advance(Span::from_secs(DAY));
+        charge(&memory, &short, 0, 1);
+    }
+    assert_eq!((0..KEYS).filter(|key| charge(&memory, &long, *key, 1)).count(), 0);
+    clock.advance(Span::from_secs(DAY));
+    for _ in 0..100 {
+        clock.advance(Span::from_secs(1));
+        charge(&memory, &short, 0, 1);
+    }
+    assert!(memory.stats().entries <= 1, "{:?}", memory.stats());
+    assert_eq!(memory.stats().forgotten_in_debt, 0);
+}
+
+#[test]
 fn b182_two_limits_on_one_key_expire_like_one() {
     let (clock, limits) = (clock(), [limit("a", "1/second"), limit("b", "1/second")]);
     let memory = store(1_000, &clock);

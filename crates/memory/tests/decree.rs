@@ -2,8 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use tollgate_core::{
-    Algorithm, Charge, Clock, Key, Limit, LocalStore, ManualClock, Mode, Span, Tick, Verdict,
+    Algorithm, Anchor, Charge, Clock, Key, Limit, LocalStore, ManualClock, Mode, Span, Tick,
+    Verdict,
 };
 use tollgate_memory::{Memory, SystemClock};
 
@@ -69,6 +73,53 @@ fn a_lowered_limit_gives_nothing_back_of_what_was_charged_before() {
     assert!(memory.decide_one(Mode::Charge, &Charge::new(&lowered, "a").cost(2)).is_allowed());
     memory.give_now(receipt, 0);
     assert!(memory.inspect(&lowered, Key::from("a")).is_denied());
+}
+
+#[test]
+fn a_decision_as_of_a_time_reads_no_clock_and_keeps_to_that_time() {
+    let (clock, memory, limit) = setting();
+    let decide =
+        |now, cost| memory.decide_at(now, Mode::Charge, &[Charge::new(&limit, "a").cost(cost)]);
+    let then = Tick::from_micros(1_000_000_000_000_000);
+    assert_eq!(decide(then, 5).remaining(), 0);
+    assert_eq!(decide(then, 1).verdict(), Verdict::Deny(Span::from_secs(12)));
+    assert!(decide(then.after(Span::from_micros(11_999_999)), 1).is_denied());
+    assert!(decide(then.after(Span::from_secs(12)), 1).is_allowed());
+    clock.advance(Span::HOUR);
+    assert!(decide(then.after(Span::from_secs(12)), 1).is_denied(), "the clock is not asked");
+}
+
+/// A clock that shows a second more whenever it is read.
+#[derive(Clone, Default)]
+struct Ticking(Arc<AtomicU64>);
+
+impl Clock for Ticking {
+    fn now(&self) -> Tick {
+        let read = self.0.fetch_add(1, Ordering::SeqCst);
+        Tick::from_micros(1_764_000_000_000_000).after(Span::from_secs(9 + read))
+    }
+}
+
+#[test]
+fn b146_a_decision_reads_the_clock_once_so_usage_and_reset_are_of_one_window() {
+    for algorithm in [Algorithm::FixedWindow(Anchor::Clock), Algorithm::SlidingWindow] {
+        let clock = Ticking::default();
+        let memory = Memory::builder().clock(clock.clone()).build().unwrap();
+        let limit = Limit::builder("edge", "5 per 10s".parse().unwrap()).algorithm(algorithm);
+        let (limit, other) = (limit.build().unwrap(), setting().2);
+        let charges = [Charge::new(&limit, "a").cost(5), Charge::new(&other, "a").cost(5)];
+        // The last second of one window; a second read would stand in the next.
+        let last = memory.decide_now(Mode::Charge, &charges);
+        assert_eq!(clock.0.load(Ordering::SeqCst), 1, "{algorithm}");
+        let answer = last.answers().next().unwrap();
+        assert_eq!(answer.remaining(), 0, "{algorithm}");
+        let one = memory.decide_one(Mode::Charge, &Charge::new(&limit, "b"));
+        assert_eq!((clock.0.load(Ordering::SeqCst), one.remaining()), (2, 4), "{algorithm}");
+        if algorithm != Algorithm::SlidingWindow {
+            assert_eq!(answer.reset_after(), Span::SECOND);
+            assert_eq!(one.reset_after(), Span::from_secs(10));
+        }
+    }
 }
 
 #[test]
