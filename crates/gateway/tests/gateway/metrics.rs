@@ -75,6 +75,32 @@ fn decisions_are_counted_by_limit_and_verdict_and_shadows_apart() {
 }
 
 #[test]
+fn b196_a_shadow_limit_refuses_nobody_and_counts_whom_it_would_refuse() {
+    let gateway = Program::serve(
+        "[server]\nlisten = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"\n\
+         [[limit]]\nname = \"watch\"\nrate = \"2/hour\"\nshadow = true\n",
+    );
+    let marked: Vec<_> = (0..5)
+        .map(|_| {
+            let answer = Client::ask(gateway.address, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+            assert_eq!(answer.status, 200);
+            answer.header("x-ratelimit-shadow").map(str::to_owned)
+        })
+        .collect();
+    let mark = Some("\"watch\"".to_owned());
+    assert_eq!(marked, [None, None, mark.clone(), mark.clone(), mark]);
+    assert_counts(
+        &scrape(&gateway).text(),
+        &[
+            "tollgate_decisions_total{limit=\"watch\",effect=\"shadow\",verdict=\"allow\"} 2",
+            "tollgate_decisions_total{limit=\"watch\",effect=\"shadow\",verdict=\"deny\"} 3",
+            "tollgate_requests_total{outcome=\"passed\"} 5",
+            "tollgate_requests_total{outcome=\"limited\"} 0",
+        ],
+    );
+}
+
+#[test]
 fn who_asks_makes_no_series() {
     let gateway = Program::serve(CONFIG);
     ask(&gateway, "first");
