@@ -318,6 +318,29 @@ fn every_key_and_every_metric_is_documented() {
 }
 
 #[test]
+fn every_key_of_the_client_and_of_answers_has_an_example_that_can_be_used() {
+    for (section, document) in [
+        ("client", include_str!("../../../http/docs/client.md")),
+        ("answer", include_str!("../../../http/docs/answer.md")),
+    ] {
+        let examples: Vec<_> = document.split("```toml\n").skip(1).collect();
+        let examples: Vec<_> = examples.iter().map(|e| e.split("```").next().unwrap()).collect();
+        for example in &examples {
+            let text = format!("{example}[[limit]]\nname = \"a\"\nrate = \"1/s\"\n");
+            let file = Scratch::new("example.toml", &text);
+            assert_eq!(told(&["check", file.path()]).lines().count(), 2, "{example}");
+        }
+        let file = Scratch::new("unknown.toml", &format!("[{section}]\nunknown = 1\n"));
+        let told = String::from_utf8(run(&["check", file.path()]).stderr).unwrap();
+        let known = told.split("expected one of ").nth(1).unwrap().lines().next().unwrap();
+        for key in known.split(", ").map(|key| key.trim_matches('`')) {
+            let has_one = examples.iter().any(|e| e.contains(&format!("\n{key} = ")));
+            assert!(has_one, "{section}.{key}");
+        }
+    }
+}
+
+#[test]
 fn a_gateway_that_would_ask_itself_is_refused() {
     for server in [
         "listen = \"127.0.0.1:8080\"\nupstream = \"http://127.0.0.1:8080\"",
