@@ -439,7 +439,7 @@ async fn shadow_limits_are_told_and_never_block() {
 }
 
 #[tokio::test]
-async fn layers_on_routes_share_what_they_share_by_name() {
+async fn b177_layers_on_routes_share_what_they_share_by_name() {
     let rig = Rig::new();
     let shared = || rig.layer([bucket("all", "5 per minute")]);
     for _ in 0..2 {
