@@ -168,7 +168,7 @@ impl Request for Head<'_> {
         let pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
         let named = pairs.filter_map(|pair| {
             let (key, value) = split_once(pair, b'=')?;
-            (key.trim_ascii() == name.as_bytes()).then(|| unquoted(value.trim_ascii()))
+            (key.trim_ascii() == name.as_bytes()).then(|| cookie_value(value.trim_ascii()))
         });
         Given::of(named)
     }
@@ -203,10 +203,39 @@ fn decode(piece: &[u8]) -> Cow<'_, [u8]> {
     percent_decode(piece).into()
 }
 
-/// A cookie's value may stand between quotes that are not part of it (RFC 6265, 4.1.1).
-fn unquoted(value: &[u8]) -> &[u8] {
-    let inner = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
-    inner.unwrap_or(value)
+/// A cookie's value in the one spelling that frameworks read it as: without the quotes around it (RFC
+/// 6265, 4.1.1), the escapes within them, and percent escapes. Else one session would have a budget
+/// for each of its spellings.
+fn cookie_value(value: &[u8]) -> Cow<'_, [u8]> {
+    let quoted = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
+    match quoted {
+        Some(inner) if inner.contains(&b'\\') => {
+            Cow::Owned(percent_decode(&without_backslashes(inner)).collect())
+        }
+        inner => percent_decode(inner.unwrap_or(value)).into(),
+    }
+}
+
+/// `\153` is the byte of that octal number, `\x` is `x`.
+fn without_backslashes(quoted: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(quoted.len());
+    let mut rest = quoted;
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        let octal = rest.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            _ if *byte != b'\\' => plain.push(*byte),
+            Some(code) => {
+                plain.push(code);
+                rest = rest.get(3..).unwrap_or_default();
+            }
+            None => {
+                plain.extend(rest.first());
+                rest = rest.get(1..).unwrap_or_default();
+            }
+        }
+    }
+    plain
 }
 
 fn split_once(bytes: &[u8], at: u8) -> Option<(&[u8], &[u8])> {

@@ -65,6 +65,9 @@ fn a_cookie_is_read_with_and_without_quotes() {
     assert_eq!(cookie(&["a=1; sid=\"abc\";b=2"]), one("abc"));
     assert_eq!(cookie(&["a=1", "sid=a=b"]), one("a=b"), "HTTP/2 may send a line for each");
     assert_eq!(cookie(&["sid=1; sid=2"]), Given::Several);
+    for spelling in ["k1", "%6b1", "\"k1\"", "\"\\1531\"", "\"\\k1\""] {
+        assert_eq!(cookie(&[&format!("sid={spelling}")]), one("k1"), "{spelling}");
+    }
     assert_eq!(cookie(&["SID=1; xsid=2; sid"]), Given::Nothing);
 }
 
