@@ -169,6 +169,10 @@ const WRONG: &[(&str, usize, &str)] = &[
     ("rate = \"10/s\"\nwhen = { methd = \"GET\" }", 4, "did you mean `method`?"),
     ("rate = \"10/s\"\nwhen = \"POST login\"", 4, "a table such as"),
     ("rate = \"10/s\"\ncost = 0", 4, "from 1 to"),
+    ("rate = \"10/s\"\ncost = -1", 4, "from 1 to"),
+    ("rate = \"10/s\"\ncost = 0.3", 4, "a fraction"),
+    ("rate = \"10/s\"\ncost = nan", 4, "a fraction"),
+    ("rate = \"10/s\"\ncost = 9223372036854775807", 4, "from 1 to"),
     ("rate = \"10/s\"\ncost = { header = \"x-cost\" }", 4, "the most a request may cost"),
     ("rate = \"10/s\"\ncost = { header = \"x-cost\", max = 5, default = 9 }", 4, "outside"),
     ("rate = \"10/s\"\ncost = { header = \"x cost\", max = 5 }", 4, "name of a header"),
@@ -208,7 +212,7 @@ const WRONG: &[(&str, usize, &str)] = &[
 ];
 
 #[test]
-fn every_wrong_file_names_line_and_hint_b169_b178_b194_b195_b201() {
+fn every_wrong_file_names_line_and_hint_b61_b169_b178_b194_b195_b199_b201() {
     for (wrong, line, said) in WRONG {
         let text = limit(wrong);
         let (at, shown) = error(&text);
