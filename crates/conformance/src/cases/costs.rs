@@ -67,7 +67,7 @@ pub(super) fn b61_costs_of_0_and_of_2_to_63<S: LocalStore>(stage: Stage<S>) {
 }
 
 pub(super) fn b62_a_batch_takes_no_more_than_there_is<S: LocalStore>(stage: Stage<S>) {
-    for round in 0..200 {
+    for round in 0..1_000 {
         let quota = Quota::per_hour(5);
         let limit = Limit::new(&format!("round-{round}"), quota).unwrap();
         let passed: u64 = thread::scope(|scope| {
