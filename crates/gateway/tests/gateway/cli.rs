@@ -363,6 +363,20 @@ fn a_gateway_that_would_ask_itself_is_refused() {
 }
 
 #[test]
+fn b181_a_store_of_no_keys_is_refused_and_one_of_a_single_key_limits() {
+    let file = Scratch::new("none.toml", "[server.sizes]\nkeys = 0\n");
+    let output = run(&["check", file.path()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_says(&String::from_utf8(output.stderr).unwrap(), &[":2:8", "from 1 to"]);
+    let gateway = Program::serve(
+        "[server]\nlisten = \"127.0.0.1:0\"\nmetrics = \"off\"\n[server.sizes]\nkeys = 1\n\
+         [[limit]]\nname = \"a\"\nrate = \"1/hour\"\n",
+    );
+    let ask = || Client::ask(gateway.address, "GET / HTTP/1.1\r\nHost: h\r\n\r\n").status;
+    assert_eq!([ask(), ask()], [200, 429]);
+}
+
+#[test]
 fn a_condition_of_very_many_paths_is_shown_in_part() {
     let paths: Vec<_> = (0..900).map(|nth| format!("\"/{nth}/{}\"", "x".repeat(100))).collect();
     let text = format!(
