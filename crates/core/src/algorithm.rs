@@ -229,9 +229,17 @@ impl WordRule {
         match self {
             _ if cost == 0 => None,
             WordRule::Bucket(rule) => rule.admit(state, at, cost),
+            _ => self.admit_in_window(state, at, cost),
+        }
+    }
+
+    /// The same for the rules that divide: out of the way of the one that does not.
+    #[inline(never)]
+    fn admit_in_window(&self, state: State, at: Moment, cost: u64) -> Option<State> {
+        match self {
             WordRule::Fixed(rule) => rule.admit(state, at, cost),
             WordRule::Sliding(rule) => rule.admit(state, at, cost),
-            WordRule::Never => None,
+            WordRule::Bucket(_) | WordRule::Never => None,
         }
     }
 
