@@ -106,6 +106,20 @@ impl Bucket {
         &self.cells
     }
 
+    /// The cell that an entry of this tag is put into if it is free: by its upper bits, since the
+    /// lower ones have chosen the bucket.
+    #[inline(always)]
+    pub(crate) fn cell_of(&self, tag: u64) -> &Cell {
+        let [first, second, third, fourth, fifth] = &self.cells;
+        match ((tag >> 32) * 5) >> 32 {
+            0 => first,
+            1 => second,
+            2 => third,
+            3 => fourth,
+            _ => fifth,
+        }
+    }
+
     /// The bucket that follows an overflow bucket, kept in its otherwise unused control word.
     pub(crate) fn following(&self) -> Option<Link> {
         // Relaxed: only believed under the first bucket's lock, or if its version still stands.

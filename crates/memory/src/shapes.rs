@@ -62,8 +62,9 @@ const NUMBERS: usize = 1 << 10;
 
 impl Shapes {
     pub(crate) fn new() -> Shapes {
+        let prints: Box<[AtomicU64]> = (0..NUMBERS).map(|_| AtomicU64::new(0)).collect();
         Shapes {
-            prints: Box::new([0; NUMBERS].map(AtomicU64::new)),
+            prints: prints.try_into().expect("as many were made as there are numbers"),
             by_number: (0..UNLISTED).map(|_| OnceLock::new()).collect(),
             numbers: Mutex::default(),
             latest: [0; 64].map(AtomicU64::new),
