@@ -3,14 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends by a panic")]
 
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use proptest::prelude::*;
 use tollgate_conformance::Reference;
 use tollgate_core::{
-    Algorithm, Charge, Clock, Few, Key, Limit, Limiter, LocalStore, ManualClock, Mode, Queue,
-    Reply, Span, Store, StoreError, Tick, Verdict,
+    Algorithm, Anchor, Charge, Clock, Few, Key, Limit, Limiter, LocalStore, ManualClock, Mode,
+    Queue, Reply, Span, Store, StoreError, Tick, Verdict,
 };
 
 proptest! {
@@ -127,4 +128,36 @@ fn a_limiter_asks_the_same_of_any_store() {
     assert_eq!(checked.unwrap(), (told, granted, local.peek("k", 0).remaining()));
     assert_eq!(granted, 1);
     assert_eq!(clock.now(), Tick::from_micros(1 << 50));
+}
+
+fn windows(anchor: Anchor) -> Limit {
+    let limit = Limit::builder("page", "10/hour".parse().unwrap());
+    limit.algorithm(Algorithm::FixedWindow(anchor)).build().unwrap()
+}
+
+#[test]
+fn spread_windows_end_at_all_times_and_windows_by_the_clock_at_one() {
+    let ends = |anchor| {
+        let limit = windows(anchor);
+        let store = Reference::new(ManualClock::at(Tick::from_micros(1_764_000_000_000_000)));
+        let mut tenths = [0u32; 10];
+        for key in 0..1_000u64 {
+            let told = store.decide_one(Mode::Charge, &Charge::new(&limit, key)).reset_after();
+            let tenth = (told.as_micros() - 1) / 360_000_000;
+            tenths[usize::try_from(tenth).unwrap()] += 1;
+        }
+        tenths
+    };
+    assert!(ends(Anchor::Spread).iter().all(|keys| (60..=140).contains(keys)));
+    assert_eq!(ends(Anchor::Clock).iter().filter(|keys| **keys > 0).count(), 1);
+}
+
+/// Other stores and other versions count on: a key's windows must not move.
+#[test]
+fn how_far_the_windows_of_a_key_are_shifted_never_changes() {
+    let limit = windows(Anchor::Spread);
+    let address: IpAddr = "203.0.113.9".parse().unwrap();
+    let shifts = [Key::from("alice"), Key::from(""), Key::from(7u64), Key::from(address)]
+        .map(|key| limit.moment(Tick::EPOCH, &key).phase);
+    assert_eq!(shifts, [3_390_133, 486_945, 283_252, 1_345_533]);
 }
