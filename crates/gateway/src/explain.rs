@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use http::header::HOST;
 use http::{HeaderName, HeaderValue, Method, Request, Response, Uri};
-use tollgate_core::Verdict;
+use tollgate_core::{Effect, Verdict};
 use tollgate_http::Preview;
 use tollgate_http::client::Peer;
 use tollgate_policy::{
@@ -183,7 +183,11 @@ fn write_application(
         Some(path) => format!("its path is {path}"),
         None => "it is for every path".to_owned(),
     };
-    writeln!(text, "  {}: applies, {why}", spec.name())?;
+    let watches = match spec.effect() {
+        Effect::Enforce => "",
+        Effect::Shadow => "; it only watches (shadow)",
+    };
+    writeln!(text, "  {}: applies, {why}{watches}", spec.name())?;
     let key: Vec<_> =
         application.key.iter().map(|(part, value)| format!("{part} = {value}")).collect();
     writeln!(text, "      key   {}", key.join(", "))?;
@@ -201,11 +205,15 @@ fn write_application(
         match answers.into_iter().find(|answer| answer.limit().name() == limit.name()) {
             None => writeln!(text)?,
             Some(answer) => {
+                let (passes, refuses) = match spec.effect() {
+                    Effect::Enforce => ("passes", "refuses"),
+                    Effect::Shadow => ("would pass", "would refuse"),
+                };
                 let said = match answer.verdict() {
-                    Verdict::Allow | Verdict::Wait(_) => "passes, then".to_owned(),
-                    Verdict::Deny(span) => format!("refuses for {span};"),
+                    Verdict::Allow | Verdict::Wait(_) => format!("{passes}, then"),
+                    Verdict::Deny(span) => format!("{refuses} for {span};"),
                     Verdict::Never => {
-                        "refuses for ever, the cost is above the capacity;".to_owned()
+                        format!("{refuses} for ever, the cost is above the capacity;")
                     }
                 };
                 let (left, most) = (answer.remaining(), limit.capacity());

@@ -201,6 +201,8 @@ fn explain_says_which_limits_apply_and_why_and_what_each_costs() {
             "plan  1000/h, token-bucket: passes, then 995 of 1000 are left",
             "It passes, and these headers are added",
             "x-ratelimit-limit: 5",
+            "tryout: applies, it is for every path; it only watches (shadow)",
+            "tryout  1/h, token-bucket: would pass, then 0 of 1 are left",
         ],
     );
     let told = explain(&["/other"]);
