@@ -217,6 +217,21 @@ impl Limiter<dyn Store> {
         Ok(())
     }
 
+    /// Charges `cost` under another limit, such as the caller's plan. Limits of one name and period
+    /// share a count, so a client whose plan changes keeps what it has used.
+    ///
+    /// # Errors
+    /// When the store could not be asked.
+    pub async fn check_under<'l, 'k>(
+        &self,
+        limit: &'l Limit,
+        key: impl Into<Key<'k>>,
+        cost: u64,
+    ) -> Result<Decision<'l>, StoreError> {
+        let charge = Charge::new(limit, key).cost(cost);
+        self.store.decide(Mode::Charge, &[charge]).await
+    }
+
     async fn decide(
         &self,
         mode: Mode,
