@@ -5,23 +5,20 @@
 //! bits; when bucket `n` is added, the entries of exactly one other bucket are shared with it. So
 //! the longest pause is one segment's allocation and one bucket's split.
 
+mod chain;
 mod segments;
+mod view;
 
-use std::iter;
-
-use tollgate_core::Few;
-use tollgate_core::algorithm::State;
-
-use crate::bucket::{Bucket, Cell, Control, Link, Lock};
+use crate::bucket::{Bucket, Control, Link, Lock};
 use crate::fingerprint::Fingerprint;
 use crate::sweep::CANDIDATES;
-use crate::sync::{AtomicU64, Mutex, Ordering, Patience, TryLockError, whole};
+use crate::sync::{AtomicU64, Mutex, Ordering, Patience, TryLockError};
+use chain::Spare;
 use segments::{SEGMENT, Segments};
+pub(crate) use view::{Entry, Hit, View};
 
 /// Entries per ten buckets above which the table grows: 39 bytes per key, all in.
 const LOAD: (u64, u64) = (42, 10);
-/// Buckets in the longest chain: 45 entries, ten times the usual.
-const CHAIN: usize = 9;
 
 /// A hash table of bounded size that grows by one bucket at a time.
 #[derive(Debug)]
@@ -32,85 +29,6 @@ pub(crate) struct Table {
     most: u64,
     growth: Mutex<()>,
     spare: Mutex<Spare>,
-}
-
-/// Overflow buckets not in use.
-#[derive(Debug, Default)]
-struct Spare {
-    returned: Vec<Link>,
-    used: u64,
-}
-
-/// What was read of a key: its chain, the version, and its entry if it has one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct View<'t> {
-    pub(crate) home: u64,
-    bucket: &'t Bucket,
-    seen: Control,
-    pub(crate) entry: Option<Entry<'t>>,
-}
-
-/// An entry as it was read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry<'t> {
-    pub(crate) cell: &'t Cell,
-    pub(crate) state: State,
-    pub(crate) shape: u64,
-}
-
-/// An entry that was found, and the version it was read at.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Hit<'t> {
-    bucket: &'t Bucket,
-    seen: Control,
-    pub(crate) entry: Entry<'t>,
-}
-
-impl<'t> Hit<'t> {
-    /// Whether what was read is still so.
-    #[inline]
-    pub(crate) fn still(&self) -> bool {
-        self.bucket.still(self.seen)
-    }
-
-    /// Locks the chain if what was read is still so.
-    #[inline]
-    pub(crate) fn lock(&self) -> Option<Lock<'t>> {
-        self.bucket.lock(self.seen)
-    }
-}
-
-impl<'t> Entry<'t> {
-    #[inline]
-    fn read(cell: &'t Cell) -> Entry<'t> {
-        let (state, shape) = cell.state();
-        Entry { cell, state, shape }
-    }
-}
-
-impl<'t> View<'t> {
-    #[inline]
-    pub(crate) fn state(&self) -> State {
-        self.entry.map_or(State::FRESH, |entry| entry.state)
-    }
-
-    /// The number of the shape that stands in the entry; 0 without one.
-    #[inline]
-    pub(crate) fn shape(&self) -> u64 {
-        self.entry.map_or(0, |entry| entry.shape)
-    }
-
-    /// Whether what was read is still so.
-    #[inline]
-    pub(crate) fn still(&self) -> bool {
-        self.bucket.still(self.seen)
-    }
-
-    /// Locks the chain if what was read is still so.
-    #[inline]
-    pub(crate) fn lock(&self) -> Option<Lock<'t>> {
-        self.bucket.lock(self.seen)
-    }
 }
 
 impl Table {
@@ -246,48 +164,6 @@ impl Table {
         self.chain(first, link).map(|cell| (cell.tag(), Entry::read(cell)))
     }
 
-    /// Puts a new entry into a locked chain; whether there was room.
-    pub(crate) fn insert(&self, lock: &mut Lock<'_>, tag: u64, state: State, shape: u64) -> bool {
-        let likely = iter::once(lock.bucket().cell_of(tag));
-        let mut cells = likely.chain(self.chain(lock.bucket(), lock.link()));
-        let free = cells.find(|cell| cell.tag() == 0);
-        if let Some(cell) = free {
-            lock.place(cell, tag, state, shape);
-            return true;
-        }
-        if self.overflow_of(lock.link()).count() >= CHAIN - 1 {
-            return false;
-        }
-        let Some(link) = self.take_spare() else { return false };
-        let bucket = self.overflow.at(link.0);
-        let [first, ..] = bucket.cells();
-        // The newest bucket leads the overflow.
-        bucket.follow(lock.link());
-        lock.place(first, tag, state, shape);
-        lock.relink(Some(link));
-        true
-    }
-
-    /// Empties the cells of a locked chain that `gone` names; how many.
-    pub(crate) fn remove(
-        &self,
-        lock: &mut Lock<'_>,
-        gone: impl Fn(u64, State, u64) -> bool,
-    ) -> u64 {
-        let mut removed = 0u64;
-        for cell in self.chain(lock.bucket(), lock.link()) {
-            let (tag, (state, shape)) = (cell.tag(), cell.state());
-            if tag != 0 && gone(tag, state, shape) {
-                lock.clear(cell);
-                removed = removed.saturating_add(1);
-            }
-        }
-        if removed > 0 {
-            self.tidy(lock);
-        }
-        removed
-    }
-
     /// Adds a bucket when `entries` are too many for those there are, unless somebody else is just
     /// doing so. How many entries found no room in it: none, unless memory for links has run out.
     pub(crate) fn grow(&self, entries: u64) -> u64 {
@@ -327,77 +203,6 @@ impl Table {
         }
         self.tidy(&mut old);
         lost
-    }
-
-    /// Moves the entries of a locked chain to its front and gives back the buckets left empty.
-    fn tidy(&self, lock: &mut Lock<'_>) {
-        let cells = || self.chain(lock.bucket(), lock.link());
-        let used = cells().filter(|cell| cell.tag() != 0).count();
-        let holes = cells().take(used).filter(|cell| cell.tag() == 0);
-        let strays = cells().skip(used).filter(|cell| cell.tag() != 0);
-        let moves: Few<_> = holes.zip(strays).collect();
-        for (hole, stray) in moves.iter() {
-            let (state, shape) = stray.state();
-            lock.place(hole, stray.tag(), state, shape);
-            lock.clear(stray);
-        }
-        let needed = used.div_ceil(lock.bucket().cells().len()).saturating_sub(1);
-        let first_empty = self.overflow_of(lock.link()).nth(needed);
-        match needed.checked_sub(1).and_then(|last| self.overflow_of(lock.link()).nth(last)) {
-            Some(last) => self.overflow.at(last.0).follow(None),
-            None => lock.relink(None),
-        }
-        if let Some(link) = first_empty {
-            whole(self.spare.lock()).returned.extend(self.overflow_of(Some(link)));
-        }
-    }
-
-    fn take_spare(&self) -> Option<Link> {
-        let mut spare = whole(self.spare.lock());
-        if let Some(link) = spare.returned.pop() {
-            return Some(link);
-        }
-        let next = spare.used.checked_add(1).filter(|next| *next < self.overflow.capacity())?;
-        spare.used = next;
-        self.overflow.ready(next);
-        Some(Link(next))
-    }
-
-    #[inline(always)]
-    fn find<'t>(&'t self, first: &'t Bucket, link: Option<Link>, tag: u64) -> Option<&'t Cell> {
-        // Most are in the cell that an insertion prefers, and the processor comes to expect it.
-        let likely = first.cell_of(tag);
-        if likely.tag() == tag {
-            return Some(likely);
-        }
-        let near = first.cells().iter().find(|cell| cell.tag() == tag);
-        near.or_else(|| self.find_beyond(link?, tag))
-    }
-
-    // Cold, so that the registers are for those found near: they are more.
-    #[cold]
-    #[inline(never)]
-    fn find_beyond(&self, link: Link, tag: u64) -> Option<&Cell> {
-        let buckets = self.overflow_of(Some(link)).map(|link| self.overflow.at(link.0));
-        buckets.flat_map(Bucket::cells).find(|cell| cell.tag() == tag)
-    }
-
-    /// Every cell of a chain.
-    #[inline]
-    fn chain<'t>(
-        &'t self,
-        first: &'t Bucket,
-        link: Option<Link>,
-    ) -> impl Iterator<Item = &'t Cell> {
-        let overflow = self.overflow_of(link).flat_map(|link| self.overflow.at(link.0).cells());
-        first.cells().iter().chain(overflow)
-    }
-
-    /// The overflow buckets from a link on. A torn read may lead anywhere, but no further than a
-    /// chain may be long.
-    #[inline]
-    fn overflow_of(&self, link: Option<Link>) -> impl Iterator<Item = Link> {
-        iter::successors(link, |link| self.overflow.at(link.0).following()).take(CHAIN - 1)
     }
 }
 
