@@ -26,6 +26,17 @@ pub use sliding_window::SlidingWindow;
 pub use token_bucket::Bucket;
 
 /// How a limit counts, as a person chooses it.
+///
+/// Only buckets have a burst; a window given one is refused when it is built.
+///
+/// ```
+/// use tollgate_core::{Algorithm, Limit};
+/// let quota = "10/s burst 20".parse()?;
+/// assert_eq!(Limit::builder("api", quota).build()?.capacity(), 20);
+/// let window = Limit::builder("api", quota).algorithm(Algorithm::SlidingWindow).build();
+/// assert!(window.unwrap_err().to_string().contains("sliding-window has none"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
@@ -63,6 +74,21 @@ impl fmt::Display for Algorithm {
 }
 
 /// How long the queue of a leaky bucket may grow.
+///
+/// Those who wait come on top of the burst, which is 1 unless said.
+///
+/// ```
+/// use tollgate_core::{Algorithm, Limit, Queue, Quota, Span};
+/// let jobs = |queue| {
+///     let shaped = Limit::builder("jobs", Quota::per_second(10));
+///     shaped.algorithm(Algorithm::LeakyBucket(queue)).build()
+/// };
+/// let four = jobs(Queue::Length(4))?;
+/// assert_eq!((four.capacity_at_once(), four.capacity()), (1, 5));
+/// let half_a_second = jobs(Queue::MaxWait(Span::from_millis(500)))?;
+/// assert_eq!(half_a_second.capacity(), 6);
+/// # Ok::<(), tollgate_core::LimitError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Queue {
     /// At most this many wait beyond the burst; 0 lets nothing wait.
@@ -72,6 +98,18 @@ pub enum Queue {
 }
 
 /// Where the windows of a fixed window begin.
+///
+/// ```
+/// use tollgate_core::{Algorithm, Anchor, Key, Limit, Quota};
+/// let hourly = |anchor| {
+///     let window = Algorithm::FixedWindow(anchor);
+///     Limit::builder("mail", Quota::per_hour(5)).algorithm(window).build()
+/// };
+/// let (spread, clock) = (hourly(Anchor::Spread)?, hourly(Anchor::Clock)?);
+/// assert_ne!(spread.phase(&Key::from("ann")), spread.phase(&Key::from("bob")));
+/// assert_eq!(clock.phase(&Key::from("ann")), clock.phase(&Key::from("bob")));
+/// # Ok::<(), tollgate_core::LimitError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Anchor {
     /// At multiples of the period since the epoch, shifted by a fixed hash of limit and key, so that
@@ -87,6 +125,17 @@ pub enum Anchor {
 /// The tick a limit counts in.
 ///
 /// It follows from the period (up to a minute: 1 µs; up to a day: 1 ms; longer: 1 s) unless given.
+///
+/// A quota too large for its tick fits a coarser one, which the error names.
+///
+/// ```
+/// use tollgate_core::{Limit, Quota, Resolution, Span};
+/// assert_eq!(Resolution::of(Span::MINUTE), Resolution::Micros);
+/// let bytes: Quota = "5000000000/minute".parse().unwrap();
+/// let error = Limit::new("bytes", bytes).unwrap_err();
+/// assert_eq!(error.fitting_tick(), Some(Resolution::Millis));
+/// assert!(Limit::builder("bytes", bytes).resolution(Resolution::Millis).build().is_ok());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Resolution {
     /// 1 µs.
@@ -208,6 +257,21 @@ pub enum Rule {
 }
 
 /// A rule whose state is two words, kept in place by every store.
+///
+/// What a store does with one: ask it, and keep the next state if all passes.
+///
+/// ```
+/// use tollgate_core::algorithm::{Patience, Rule, Ruling, State};
+/// use tollgate_core::{Key, Limit, Quota, Tick};
+/// let limit = Limit::new("api", Quota::per_second(2))?;
+/// let Rule::Words(rule) = limit.rule() else { unreachable!("a bucket keeps two words") };
+/// let at = limit.moment(Tick::EPOCH, &Key::from("ann"));
+/// let two = rule.ask(State::FRESH, at, 2, Patience::Wait);
+/// assert_eq!(two.ruling, Ruling::Allow);
+/// let third = rule.ask(two.next, at, 1, Patience::Wait);
+/// assert_eq!((third.ruling, third.next), (Ruling::Deny(500_000), two.next));
+/// # Ok::<(), tollgate_core::LimitError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WordRule {
     /// Token bucket, and the leaky bucket as a queue.
@@ -310,6 +374,19 @@ impl WordRule {
 }
 
 /// What is remembered of a charge, to give it back or settle it.
+///
+/// ```
+/// use tollgate_core::algorithm::{Charged, Patience, Rule, State};
+/// use tollgate_core::{Key, Limit, Quota, Tick};
+/// let limit = Limit::new("tokens", Quota::per_minute(100))?;
+/// let Rule::Words(rule) = limit.rule() else { unreachable!("a bucket keeps two words") };
+/// let at = limit.moment(Tick::EPOCH, &Key::from("ann"));
+/// let estimated = rule.ask(State::FRESH, at, 80, Patience::Wait).next;
+/// let charged = Charged { cost: 80, left: estimated, under: *limit.rule() };
+/// let settled = rule.give(estimated, at, &charged, 30);
+/// assert_eq!(rule.room(settled, at, Patience::Wait), 70);
+/// # Ok::<(), tollgate_core::LimitError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charged {
     /// What it cost.

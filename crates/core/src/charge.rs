@@ -56,6 +56,14 @@ impl<'l, 'k> Charge<'l, 'k> {
 }
 
 /// Whether a limit's refusal refuses the request.
+///
+/// ```
+/// use tollgate_core::algorithm::Ruling;
+/// use tollgate_core::{Effect, charge};
+/// let watched = [(Effect::Enforce, Ruling::Allow), (Effect::Shadow, Ruling::Never)];
+/// assert!(charge::passes(watched));
+/// assert!(!charge::passes([(Effect::Enforce, Ruling::Never)]));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Effect {
     /// It does.
@@ -67,6 +75,17 @@ pub enum Effect {
 }
 
 /// What a decision may write.
+///
+/// The same ruling, written down in one mode and only told in the other:
+///
+/// ```
+/// use tollgate_core::algorithm::{Ruling, State, Step};
+/// use tollgate_core::{Mode, charge::Outcome};
+/// let step = Step { ruling: Ruling::Allow, next: State(1, 0) };
+/// let outcome = |mode| Outcome::of(mode, true, 1, State::FRESH, &step);
+/// assert_eq!(outcome(Mode::Charge), Outcome::Charged);
+/// assert_eq!(outcome(Mode::Peek), Outcome::Kept);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// All charges, if all pass.
@@ -87,6 +106,17 @@ pub fn passes(rulings: impl IntoIterator<Item = (Effect, Ruling)>) -> bool {
 }
 
 /// What becomes of one charge of a decision.
+///
+/// A limit that would pass is not charged when another one refuses the request.
+///
+/// ```
+/// use tollgate_core::algorithm::{Ruling, State, Step};
+/// use tollgate_core::{Effect, Mode, charge, charge::Outcome};
+/// let step = Step { ruling: Ruling::Allow, next: State(1, 0) };
+/// let other = Ruling::Deny(500);
+/// let passes = charge::passes([(Effect::Enforce, step.ruling), (Effect::Enforce, other)]);
+/// assert_eq!(Outcome::of(Mode::Charge, passes, 1, State::FRESH, &step), Outcome::Kept);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The step's state is written: this was charged.
@@ -120,6 +150,22 @@ impl Outcome {
 ///
 /// Single use. A refund lands in the window it was charged in or nowhere, never below zero; in a
 /// bucket it gives back only what has not leaked away since.
+///
+/// ```
+/// use tollgate_core::algorithm::{Patience, Rule, State};
+/// use tollgate_core::{Answer, Effect, Key, Limit, Quota, Tick, Verdict};
+/// let limit = Limit::new("tokens", Quota::per_minute(100))?;
+/// let Rule::Words(rule) = limit.rule() else { unreachable!("a bucket keeps two words") };
+/// let (now, key) = (Tick::EPOCH, Key::from("ann"));
+/// let at = limit.moment(now, &key);
+/// let left = rule.ask(State::FRESH, at, 80, Patience::Wait).next;
+/// let mut answer = Answer::new(&limit, Effect::Enforce, Verdict::Allow, 80, left, (now, at));
+/// let receipt = answer.take_receipt(key).expect("80 were charged");
+/// let settled = rule.give(left, at, &receipt.charged(), 30);
+/// assert_eq!(rule.room(settled, at, Patience::Wait), 70);
+/// assert!(answer.take_receipt(key).is_none());
+/// # Ok::<(), tollgate_core::LimitError>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "a receipt that is dropped leaves the charge as it is"]
 pub struct Receipt<'k> {

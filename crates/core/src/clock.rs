@@ -14,6 +14,13 @@ const LAST: u64 = 1 << 53;
 /// An instant, in microseconds since the Unix epoch.
 ///
 /// Only stores make one: two clocks in one state would disagree.
+///
+/// ```
+/// use tollgate_core::{Span, Tick};
+/// let (start, later) = (Tick::EPOCH, Tick::EPOCH.after(Span::MINUTE));
+/// assert_eq!(later.since(start), Span::MINUTE);
+/// assert_eq!(start.since(later), Span::ZERO);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tick(u64);
 
@@ -53,6 +60,17 @@ impl Tick {
 /// A length of time in whole microseconds; `u64::MAX` stands for "longer than can be said".
 ///
 /// Written and read by people: `500ms`, `2h30m`, `15 minutes`.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate_core::Span;
+/// let span: Span = "1m 30s".parse()?;
+/// assert_eq!(span, Span::from_secs(90));
+/// assert_eq!(Duration::from(span), Duration::from_secs(90));
+/// assert_eq!(Span::from_millis(1_001).as_secs_ceil(), 2);
+/// assert_eq!(Span::from_secs(9_000).to_string(), "2h30m");
+/// # Ok::<(), tollgate_core::SpanError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(u64);
 
@@ -151,12 +169,37 @@ pub use crate::units::SpanError;
 /// A source of "now".
 ///
 /// The one in `tollgate-memory` reads the machine's; [`ManualClock`] is moved by hand.
+///
+/// A store may be given any clock, such as one that runs twice as fast:
+///
+/// ```
+/// use tollgate_core::{Clock, ManualClock, Span, Tick};
+/// struct Twice<C>(C);
+/// impl<C: Clock> Clock for Twice<C> {
+///     fn now(&self) -> Tick {
+///         Tick::from_micros(2 * self.0.now().as_micros())
+///     }
+/// }
+/// let clock = ManualClock::default();
+/// clock.advance(Span::SECOND);
+/// assert_eq!(Twice(clock).now().since(Tick::EPOCH), Span::from_secs(2));
+/// ```
 pub trait Clock: Send + Sync {
     /// The present instant.
     fn now(&self) -> Tick;
 }
 
 /// A clock that stands still until it is moved, for tests and replays; clones share one time.
+///
+/// ```
+/// use tollgate_core::{Clock, ManualClock, Span, Tick};
+/// let clock = ManualClock::at(Tick::from_micros(5));
+/// let lent = clock.clone();
+/// clock.advance(Span::MINUTE);
+/// assert_eq!(lent.now(), Tick::from_micros(60_000_005));
+/// clock.set(Tick::EPOCH);
+/// assert_eq!(lent.now(), Tick::EPOCH);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct ManualClock(Arc<AtomicU64>);
 

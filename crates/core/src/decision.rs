@@ -8,6 +8,18 @@ use crate::key::Key;
 use crate::limit::Limit;
 
 /// What a limit says of one charge.
+///
+/// A span is counted from the instant of the decision, not from the tick it lies in:
+///
+/// ```
+/// use tollgate_core::algorithm::Ruling;
+/// use tollgate_core::{Limit, Quota, Span, Tick, Verdict};
+/// let limit = Limit::new("mail", Quota::per_hour(5))?; // ticks of 1 ms
+/// let verdict = limit.verdict(Ruling::Deny(2), Tick::from_micros(300));
+/// assert_eq!(verdict, Verdict::Deny(Span::from_micros(1_700)));
+/// assert!(!verdict.passes());
+/// # Ok::<(), tollgate_core::LimitError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It passes at once.
@@ -33,6 +45,23 @@ impl Verdict {
 ///
 /// `remaining` and `reset_after` are computed when they are read, so that a caller who only wants
 /// the verdict pays for nothing else.
+///
+/// As a store makes one of what the rule said:
+///
+/// ```
+/// use tollgate_core::algorithm::{Patience, Rule, State};
+/// use tollgate_core::{Answer, Effect, Key, Limit, Quota, Span, Tick};
+/// let limit = Limit::new("api", Quota::per_second(10))?;
+/// let Rule::Words(rule) = limit.rule() else { unreachable!("a bucket keeps two words") };
+/// let now = Tick::EPOCH;
+/// let at = limit.moment(now, &Key::from("ann"));
+/// let step = rule.ask(State::FRESH, at, 4, Patience::Wait);
+/// let verdict = limit.verdict(step.ruling, now);
+/// let answer = Answer::new(&limit, Effect::Enforce, verdict, 4, step.next, (now, at));
+/// assert_eq!((answer.remaining(), answer.charged()), (6, 4));
+/// assert_eq!(answer.reset_after(), Span::from_millis(400));
+/// # Ok::<(), tollgate_core::LimitError>(())
+/// ```
 #[derive(Debug)]
 pub struct Answer<'l> {
     limit: &'l Limit,
@@ -147,6 +176,26 @@ impl<'l> Answer<'l> {
 /// The answer to one request: all its limits passed, or one refused.
 ///
 /// A refusal is a value like any other. Every number here comes from one reading of the store.
+///
+/// The limit that refuses longest is the one the client is told of.
+///
+/// ```
+/// use tollgate_core::algorithm::State;
+/// use tollgate_core::{Answer, Decision, Effect, Key, Limit, Quota, Span, Tick, Verdict};
+/// let (second, hour) =
+///     (Limit::new("second", Quota::per_second(1))?, Limit::new("hour", Quota::per_hour(60))?);
+/// let refused = |limit, after| {
+///     let (now, at) = (Tick::EPOCH, Limit::moment(limit, Tick::EPOCH, &Key::from("ann")));
+///     Answer::new(limit, Effect::Enforce, Verdict::Deny(after), 0, State::FRESH, (now, at))
+/// };
+/// let answers = [refused(&second, Span::SECOND), refused(&hour, Span::MINUTE)];
+/// let decision = Decision::new(answers.into_iter().collect(), 1);
+/// assert!(decision.is_denied());
+/// assert_eq!(decision.retry_after(), Some(Span::MINUTE));
+/// assert_eq!(decision.decisive().map(|answer| answer.limit().name()), Some("hour"));
+/// assert_eq!(decision.granted(), 0);
+/// # Ok::<(), tollgate_core::LimitError>(())
+/// ```
 #[derive(Debug)]
 pub struct Decision<'l> {
     answers: Few<Answer<'l>>,

@@ -4,6 +4,14 @@ use alloc::vec::{self, Vec};
 use core::{array, iter};
 
 /// A list that keeps up to four items without an allocation.
+///
+/// ```
+/// use tollgate_core::Few;
+/// let few: Few<u8> = (1..=5).collect();
+/// assert!(few.iter().eq(&[1, 2, 3, 4, 5]));
+/// let gaps = Few::up_to_four([Some('a'), None, Some('b'), None]);
+/// assert_eq!(gaps.into_iter().collect::<String>(), "ab");
+/// ```
 #[derive(Debug)]
 pub struct Few<T>(Held<T>);
 

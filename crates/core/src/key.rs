@@ -27,6 +27,13 @@ pub enum Key<'a> {
 }
 
 /// A network address: the bits beyond its prefix are zero.
+///
+/// ```
+/// use std::net::Ipv6Addr;
+/// use tollgate_core::Key;
+/// let Key::Net(net) = Key::from(Ipv6Addr::LOCALHOST) else { unreachable!("an address") };
+/// assert_eq!((net.bits(), net.prefix()), (0, Key::IPV6_PREFIX));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Net {
     // Whole words, so that every kind of key is passed in registers and none is aligned to 16 bytes.

@@ -43,6 +43,16 @@ pub struct Limit {
 }
 
 /// A limit in the making; [`LimitBuilder::build`] proves it.
+///
+/// ```
+/// use tollgate_core::{Algorithm, Limit, Queue, Quota, Resolution};
+/// let limit = Limit::builder("jobs", Quota::per_second(10).with_burst(2)?)
+///     .algorithm(Algorithm::LeakyBucket(Queue::Length(3)))
+///     .resolution(Resolution::Millis)
+///     .build()?;
+/// assert_eq!(limit.capacity(), 5);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct LimitBuilder<'n> {
@@ -326,6 +336,15 @@ impl Limit {
 }
 
 /// Why a quota cannot be counted exactly by an algorithm.
+///
+/// It says what to take instead.
+///
+/// ```
+/// use tollgate_core::{Algorithm, Limit, Quota};
+/// let exact = Limit::builder("api", Quota::per_hour(50_000)).algorithm(Algorithm::SlidingLog);
+/// let error = exact.build().unwrap_err();
+/// assert!(error.to_string().ends_with("at most 10000; use a sliding-window"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitError {
     quota: Quota,

@@ -14,6 +14,8 @@ use crate::store::{LocalStore, Store, StoreError};
 ///
 /// Clones share the store and the counts. Over a store in this process the calls answer at once;
 /// over any other (`Limiter<dyn Store>`) they have the same names and are awaited.
+///
+/// Each call is shown at work on `tollgate::Limiter`, which is this over a store in memory.
 #[derive(Debug)]
 pub struct Limiter<S: ?Sized> {
     limits: Arc<[Limit]>,

@@ -155,6 +155,12 @@ impl fmt::Display for Quota {
 }
 
 /// Why something is not a quota.
+///
+/// ```
+/// use tollgate_core::{Quota, QuotaError};
+/// assert_eq!("100".parse::<Quota>(), Err(QuotaError::NoPeriod));
+/// assert_eq!("10/s burst 0".parse::<Quota>(), Err(QuotaError::Burst));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QuotaError {

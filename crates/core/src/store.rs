@@ -54,6 +54,17 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// A store's reply: ready at once, or a future.
 ///
 /// Awaiting a ready one neither allocates nor yields.
+///
+/// A store in this process answers before it is awaited:
+///
+/// ```
+/// use std::future::Future;
+/// use std::pin::pin;
+/// use std::task::{Context, Poll, Waker};
+/// use tollgate_core::Reply;
+/// let reply = pin!(Reply::ready(Ok(7)));
+/// assert!(matches!(reply.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(7))));
+/// ```
 #[must_use = "nothing is known before the reply is awaited"]
 pub struct Reply<'a, T>(State<'a, T>);
 
@@ -97,6 +108,15 @@ impl<T> fmt::Debug for Reply<'_, T> {
 }
 
 /// The store could not be asked; no limit has refused anything.
+///
+/// Only a charge that was surely not made may be made again.
+///
+/// ```
+/// use tollgate_core::StoreError;
+/// let late = StoreError::timeout("redis did not answer within 20 ms");
+/// assert!(late.is_timeout() && !late.is_unavailable());
+/// assert_eq!(late.to_string(), "the store did not answer in time");
+/// ```
 #[derive(Clone, Debug)]
 pub struct StoreError {
     kind: Kind,

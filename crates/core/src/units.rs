@@ -17,6 +17,12 @@ const UNITS: [(u64, &[&str]); 7] = [
 const CALENDAR: [&str; 5] = ["month", "months", "year", "years", "y"];
 
 /// Why a text is not a length of time.
+///
+/// ```
+/// use tollgate_core::{Span, SpanError};
+/// assert_eq!("10".parse::<Span>(), Err(SpanError::NoUnit));
+/// assert_eq!("2h m".parse::<Span>(), Err(SpanError::NoNumber));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SpanError {

@@ -17,6 +17,19 @@ use super::Ruling;
 use super::token_bucket::Bucket;
 
 /// Whether a caller can wait for its turn in a queue.
+///
+/// ```
+/// use tollgate_core::algorithm::{Patience, Rule, Ruling, State};
+/// use tollgate_core::{Algorithm, Key, Limit, Queue, Quota, Tick};
+/// let jobs = Limit::builder("jobs", Quota::per_second(10));
+/// let limit = jobs.algorithm(Algorithm::LeakyBucket(Queue::Length(4))).build()?;
+/// let Rule::Words(rule) = limit.rule() else { unreachable!("a bucket keeps two words") };
+/// let at = limit.moment(Tick::EPOCH, &Key::from("ann"));
+/// let first = rule.ask(State::FRESH, at, 1, Patience::Wait).next;
+/// assert_eq!(rule.ask(first, at, 1, Patience::Wait).ruling, Ruling::Wait(100_000));
+/// assert_eq!(rule.ask(first, at, 1, Patience::Now).ruling, Ruling::Deny(100_000));
+/// # Ok::<(), tollgate_core::LimitError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Patience {
     /// It waits as long as the decision says.

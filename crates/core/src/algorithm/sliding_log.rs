@@ -19,6 +19,22 @@ use super::fixed_window::replace;
 use super::{Charged, Moment, Ruling, State, Step};
 
 /// An exact log over `window` ticks that admits `limit`.
+///
+/// A charge counts until it is exactly one window old.
+///
+/// ```
+/// use tollgate_core::algorithm::{Log, Moment, Rule, Ruling};
+/// use tollgate_core::{Algorithm, Key, Limit, Quota, Tick};
+/// let reset = Limit::builder("reset", Quota::per_minute(1));
+/// let limit = reset.algorithm(Algorithm::SlidingLog).build()?;
+/// let Rule::Log(rule) = limit.rule() else { unreachable!("this algorithm keeps a log") };
+/// let (mut log, at) = (Log::default(), limit.moment(Tick::EPOCH, &Key::from("ann")));
+/// rule.record(&mut log, at, 1);
+/// assert_eq!(rule.ask(&log, at, 1).ruling, Ruling::Deny(60_000_000));
+/// let later = Moment { now: at.now + 60_000_000, ..at };
+/// assert_eq!(rule.ask(&log, later, 1).ruling, Ruling::Allow);
+/// # Ok::<(), tollgate_core::LimitError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SlidingLog {
     limit: u64,
