@@ -309,17 +309,29 @@ impl WordRule {
 
     /// What becomes of a charge of `cost` at a moment. Cost 0 passes and writes nothing, except under
     /// `0/…`, which passes nothing at all.
+    // Always, for the same reason: a refusal is to cost no more than what is admitted.
+    #[inline(always)]
     #[must_use]
     pub fn ask(&self, state: State, at: Moment, cost: u64, patience: Patience) -> Step {
-        if let Some(next) = self.admit(state, at, cost) {
-            return Step { ruling: Ruling::Allow, next };
+        match self {
+            WordRule::Bucket(rule) if cost > 0 => rule.ask(state, at, cost, patience),
+            _ => self.ask_in_window(state, at, cost),
         }
+    }
+
+    /// The same for the rules that divide, and for what costs nothing.
+    #[inline(never)]
+    fn ask_in_window(&self, state: State, at: Moment, cost: u64) -> Step {
+        let allow = |next| Step { ruling: Ruling::Allow, next };
         match self {
             WordRule::Never => Step { ruling: Ruling::Never, next: state },
-            _ if cost == 0 => Step { ruling: Ruling::Allow, next: state },
-            WordRule::Bucket(rule) => rule.put_off(state, at, cost, patience),
-            WordRule::Fixed(rule) => rule.refuse(state, at, cost),
-            WordRule::Sliding(rule) => rule.refuse(state, at, cost),
+            WordRule::Fixed(rule) if cost > 0 => {
+                rule.admit(state, at, cost).map_or_else(|| rule.refuse(state, at, cost), allow)
+            }
+            WordRule::Sliding(rule) if cost > 0 => {
+                rule.admit(state, at, cost).map_or_else(|| rule.refuse(state, at, cost), allow)
+            }
+            _ => allow(state),
         }
     }
 

@@ -295,6 +295,7 @@ impl Limit {
     }
 
     /// The span from `now` until `ticks` after the tick it lies in.
+    #[inline]
     #[must_use]
     pub fn span(&self, ticks: u64, now: Tick) -> Span {
         let present = self.resolution.floor(now.as_micros());

@@ -87,8 +87,9 @@ impl Bucket {
         if debt <= self.burst { Some(State(debt, leaked.last)) } else { None }
     }
 
-    /// What becomes of a charge that is not admitted at once.
-    pub(super) fn put_off(&self, state: State, at: Moment, cost: u64, patience: Patience) -> Step {
+    /// What becomes of a charge of at least 1.
+    #[inline(always)]
+    pub(super) fn ask(&self, state: State, at: Moment, cost: u64, patience: Patience) -> Step {
         let (limit, most) = match patience {
             Patience::Wait => (self.full, self.most),
             Patience::Now => (self.burst, self.most_at_once),
@@ -99,7 +100,8 @@ impl Bucket {
         let leaked = self.leak(state, at.now);
         let debt = leaked.debt + cost * self.period;
         if debt <= limit {
-            return Step { ruling: self.release(debt), next: State(debt, leaked.last) };
+            let ruling = if debt <= self.burst { Ruling::Allow } else { self.release(debt) };
+            return Step { ruling, next: State(debt, leaked.last) };
         }
         let wait = (debt - limit).div_ceil(self.rate);
         if leaked.back > self.far {
