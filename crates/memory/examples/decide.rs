@@ -22,7 +22,11 @@ fn main() -> Asked<()> {
     let one = || Ok::<_, LimitError>(over(vec![limit("a", "1000/day burst 10000000")?]));
     match &*what {
         "check" => run(&names, rounds, &one()?, |on, key| on.check(key).is_allowed()),
-        "peek" => run(&names, rounds, &one()?, |on, key| on.peek(key, 1).is_allowed()),
+        "peek" => {
+            let on = one()?;
+            names.iter().for_each(|key| drop(on.check(key)));
+            run(&names, rounds, &on, |on, key| on.peek(key, 1).is_allowed());
+        }
         "refuse" => {
             let limits = vec![limit("a", "1/day")?];
             run(&names, rounds, &over(limits), |on, key| on.check(key).is_denied());

@@ -2,14 +2,14 @@
 
 use std::iter;
 
-use tollgate_core::algorithm::{Moment, Patience, Rule, Ruling, SlidingLog, State, Step, WordRule};
+use tollgate_core::algorithm::{Patience, Rule, Ruling, SlidingLog, State, Step, WordRule};
 use tollgate_core::charge::Outcome;
 use tollgate_core::{Answer, Charge, Decision, Effect, Limit, Mode, Receipt, Span, Tick, Verdict};
 
-use crate::bucket::Lock;
 use crate::fingerprint::Fingerprint;
 use crate::memory::Memory;
-use crate::table::{Hit, View};
+use crate::sync;
+use crate::table::View;
 
 /// A charge as the rules see it: its key's fingerprint and phase stand for the key.
 #[derive(Clone, Copy)]
@@ -30,86 +30,23 @@ impl<'l> Asked<'l> {
     }
 }
 
-/// A charge of a known key that passes at once, if its bucket is still as it was seen.
-#[derive(Clone, Copy)]
-pub(crate) struct Admitted<'t> {
-    hit: Hit<'t>,
-    at: Moment,
-    next: State,
-}
-
-impl<'t> Admitted<'t> {
-    /// Locks the bucket if it is still as it was seen; waits for nobody.
-    #[inline(always)]
-    pub(crate) fn lock(&self) -> Option<Lock<'t>> {
-        self.hit.lock()
-    }
-
-    /// Writes the charge and lets the bucket go.
-    #[inline(always)]
-    pub(crate) fn charge<'l>(
-        &self,
-        mut lock: Lock<'t>,
-        now: Tick,
-        charge: &Charge<'l, '_>,
-    ) -> Answer<'l> {
-        let Admitted { hit: Hit { entry, .. }, at, next } = *self;
-        let Charge { limit, cost, effect, .. } = *charge;
-        lock.write(entry.cell, next, entry.shape);
-        Answer::new(limit, effect, Verdict::Allow, cost, next, (now, at))
-    }
-}
-
 impl Memory {
-    /// Decides one charge. The path that most decisions take: a charge of a known key that passes at
-    /// once, with one compare-and-swap. All else (a refusal, another mode, a new key, a block, a log,
-    /// another writer at work) is left to [`Memory::decide_with_care`].
-    #[inline(always)]
-    pub(crate) fn decide_alone<'l>(
-        &self,
-        now: Tick,
-        mode: Mode,
-        charge: &Charge<'l, '_>,
-        key: Fingerprint,
-    ) -> Decision<'l> {
-        if mode == Mode::Charge
-            && self.blocks.is_empty()
-            && let Some(admitted) = self.admit(now, charge, key)
-            && let Some(lock) = admitted.lock()
-        {
-            return Decision::of_one(admitted.charge(lock, now, charge), charge.cost);
-        }
-        self.decide_with_care(now, mode, Asked::new(charge, key))
-    }
-
-    /// Asks whether a charge of a known key passes at once; nothing is written.
-    #[inline(always)]
-    pub(crate) fn admit(
-        &self,
-        now: Tick,
-        charge: &Charge<'_, '_>,
-        key: Fingerprint,
-    ) -> Option<Admitted<'_>> {
-        let hit = self.table.glance(key)?;
-        let Rule::Words(rule) = charge.limit.rule() else { return None };
-        if !self.shapes.fits(hit.entry.shape, charge.limit) {
-            return None;
-        }
-        let at = charge.limit.moment(now, &charge.key);
-        let next = rule.admit(hit.entry.state, at, charge.cost)?;
-        Some(Admitted { hit, at, next })
-    }
-
     /// Decides one charge, whatever it is.
     #[cold]
     #[inline(never)]
-    fn decide_with_care<'l>(&self, now: Tick, mode: Mode, asked: Asked<'l>) -> Decision<'l> {
+    pub(crate) fn decide_with_care<'l>(
+        &self,
+        now: Tick,
+        mode: Mode,
+        asked: Asked<'l>,
+    ) -> Decision<'l> {
         let Asked { limit, key, effect, patience, .. } = asked;
         let Rule::Words(rule) = limit.rule() else {
             return self.decide_asked(now, mode, &mut [asked.into()]);
         };
         let blocked = self.blocks.left(key, now);
         let at = limit.moment_of(now, asked.phase);
+        let mut contention = sync::Patience::default();
         loop {
             let view = self.table.view(key);
             let state = view.state();
@@ -126,6 +63,7 @@ impl Memory {
             if writes {
                 let shape = self.shapes.number(limit, rule, view.shape());
                 if !self.commit(&view, key, step.next, shape, now) {
+                    contention.give_way();
                     continue;
                 }
             }

@@ -27,6 +27,7 @@ mod builder;
 mod clock;
 mod decide;
 mod fingerprint;
+mod known;
 mod logs;
 mod memory;
 mod pace;

@@ -110,7 +110,7 @@ impl Memory {
         let keys = charges.map(|charge| self.fingerprint(charge.limit, &charge.key));
         let mut admitted = [None; N];
         for ((admitted, key), charge) in admitted.iter_mut().zip(keys).zip(charges) {
-            *admitted = Some(self.admit(now, charge, key)?);
+            *admitted = Some(self.known(now, charge, key)?.admit(charge.cost)?);
         }
         let mut locks = [const { None }; N];
         for (lock, admitted) in locks.iter_mut().zip(&admitted) {

@@ -41,6 +41,13 @@ pub(crate) struct Patience(u32);
 impl Patience {
     const SPINS: u32 = if cfg!(shuttle) { 1 } else { 64 };
 
+    /// After a lost exchange: long enough for the winner to write.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn give_way(&mut self) {
+        (0..Patience::SPINS.min(4)).for_each(|_| self.pause());
+    }
+
     pub(crate) fn pause(&mut self) {
         if self.0 < Patience::SPINS {
             self.0 += 1;
