@@ -5,6 +5,14 @@ use std::fmt;
 use crate::request::{Given, Request};
 
 /// What a request costs under a limit.
+///
+/// ```
+/// use tollgate_policy::Cost;
+/// let tokens = Cost::from_header("x-tokens", 10, 1, 500).ok_or("1 ≤ 10 ≤ 500")?;
+/// assert_eq!((tokens.least(), tokens.most()), (1, 500));
+/// assert!(Cost::from_header("x-tokens", 10, 20, 500).is_none());
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cost {
     /// The same for every request, at least 1.

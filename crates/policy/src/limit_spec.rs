@@ -65,6 +65,15 @@ impl fmt::Debug for Override {
 }
 
 /// What happens to a request that lacks a part of the key.
+///
+/// ```
+/// use tollgate_core::{Limit, Quota};
+/// use tollgate_policy::{Fallback, KeyPart, LimitSpec};
+/// let by_user = LimitSpec::new(Limit::new("user", Quota::per_hour(100))?).by([KeyPart::User]);
+/// assert_eq!(by_user.on_missing(), &Fallback::Part(KeyPart::Client));
+/// assert_eq!(by_user.fallback(Fallback::Skip).on_missing(), &Fallback::Skip);
+/// # Ok::<(), tollgate_core::LimitError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fallback {
     /// This part stands in for the missing one; without it too, the request is refused.
@@ -83,6 +92,17 @@ impl Default for Fallback {
 }
 
 /// Which answers are charged in the end.
+///
+/// ```
+/// use tollgate_core::{Limit, Quota};
+/// use tollgate_policy::{Count, LimitSpec};
+/// let login = LimitSpec::new(Limit::new("login", Quota::per_hour(5))?)
+///     .count(Count::Failures)
+///     .failures("401, 403".parse()?);
+/// assert!(login.gives_back(200) && login.gives_back(500));
+/// assert!(!login.gives_back(401));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Count {
     /// All.

@@ -19,6 +19,19 @@ pub use select::{Free, Lack, Matched, Matches, Refused, Scratch, Selection};
 /// Which limits apply to which request.
 ///
 /// Built from a file by [`Policy::read`] or from code by [`Policy::builder`]; never changed after.
+///
+/// ```
+/// use tollgate_core::{Limit, Quota};
+/// use tollgate_policy::{LimitSpec, Policy, PolicyBuilder};
+/// let login = LimitSpec::new(Limit::new("login", Quota::per_minute(5))?)
+///     .when("POST /login".parse()?)
+///     .also(Limit::new("login-day", Quota::per_day(100))?);
+/// let policy = Policy::builder().limit(login).ipv6_prefix(56).build()?;
+/// let login = policy.limits().next().ok_or("one limit was given")?;
+/// assert_eq!((login.name(), login.limits().len()), ("login", 2));
+/// assert_eq!(policy.ipv6_prefix(), 56);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Policy {
     limits: Vec<Compiled>,

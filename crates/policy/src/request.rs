@@ -7,6 +7,46 @@ use std::net::IpAddr;
 ///
 /// Whoever implements this settles what belongs to its protocol: who the client is, what form a
 /// path and a host have. Everything else (which lines count, what is missing) is settled here.
+///
+/// A request of another protocol than HTTP, and the limit it is under:
+///
+/// ```
+/// use std::net::{IpAddr, Ipv4Addr};
+/// use tollgate_core::{Key, Limit, Quota};
+/// use tollgate_policy::{Given, KeyPart, LimitSpec, Policy, Request, Scratch, Selection};
+/// struct Job {
+///     queue: &'static str,
+///     tenant: &'static str,
+/// }
+/// impl Request for Job {
+///     fn method(&self) -> &str { "POST" }
+///     fn path(&self) -> &str { self.queue }
+///     fn raw_path(&self) -> &str { self.queue }
+///     fn host(&self) -> Option<&str> { None }
+///     fn client(&self) -> Option<IpAddr> { Some(Ipv4Addr::LOCALHOST.into()) }
+///     fn is_peer_trusted(&self) -> bool { true }
+///     fn user(&self) -> Option<&[u8]> { Some(self.tenant.as_bytes()) }
+///     fn header(&self, _: &str) -> Given<'_> { Given::Nothing }
+///     fn query(&self, _: &str) -> Given<'_> { Given::Nothing }
+///     fn cookie(&self, _: &str) -> Given<'_> { Given::Nothing }
+/// }
+/// let mail = LimitSpec::new(Limit::new("mail", Quota::per_hour(50))?)
+///     .when("/mail/*".parse()?)
+///     .by([KeyPart::User]);
+/// let policy = Policy::builder().limit(mail).build()?;
+/// let mut scratch = Scratch::new();
+/// let job = Job { queue: "/mail/welcome", tenant: "ann" };
+/// let Selection::Limits(matches) = policy.select(&job, &mut scratch) else {
+///     return Err("no list has it".into());
+/// };
+/// let matched = matches.iter().next().ok_or("`mail` applies")?;
+/// assert_eq!((matched.spec.name(), matched.cost), ("mail", 1));
+/// assert_eq!(matched.charge().key, matched.key);
+/// let other = Job { queue: "/thumbnails", ..job };
+/// let selected = policy.select(&other, &mut scratch);
+/// assert!(matches!(selected, Selection::Limits(none) if none.is_empty()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Request {
     /// The method as it was sent. Case does not matter, and HEAD counts as GET.
     fn method(&self) -> &str;
@@ -51,6 +91,12 @@ pub trait Request {
 ///
 /// A name that is given twice has no value: servers disagree on which of them counts, so whoever
 /// sends two could choose between budgets. What needs the value is refused then.
+///
+/// ```
+/// use tollgate_policy::Given;
+/// assert_eq!(Given::of([b"one".as_slice()]), Given::One(b"one".into()));
+/// assert_eq!(Given::of([b"one".as_slice(), b"one"]), Given::Several);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Given<'r> {
     /// The name does not occur.

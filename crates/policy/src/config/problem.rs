@@ -19,6 +19,14 @@ pub enum Severity {
 /// One thing that is wrong, where, and what was expected instead.
 ///
 /// Its texts quote what the file says, never a value from the environment.
+///
+/// ```
+/// use tollgate_policy::config::{Problem, Severity};
+/// let problem = Problem::error(8..13, "`redsi` is no store", "`memory` or `redis`")
+///     .suggest(Some("redis"));
+/// assert_eq!(problem.severity(), Severity::Error);
+/// assert_eq!(problem.advice(), Some("did you mean `redis`?"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Problem {
     severity: Severity,
@@ -100,6 +108,16 @@ impl Problem {
 ///
 /// Shown as a compiler does: the place, the line, a caret, what was expected. Of more than 100, the
 /// rest is counted.
+///
+/// ```
+/// use tollgate_policy::config::{Problem, Reading, Source};
+/// let reading = Reading::new(Source::new("limits.toml", "store = \"redsi\"")?, &|_| None);
+/// reading.report(Problem::warning(8..15, "`redsi` is no store", "`memory` or `redis`"));
+/// let problems = reading.finish();
+/// assert!(!problems.has_errors() && !problems.is_empty());
+/// assert!(problems.to_string().contains("limits.toml:1:9"));
+/// # Ok::<(), tollgate_policy::config::SourceError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Problems {
     source: Source,

@@ -18,6 +18,22 @@ use super::value::Value;
 ///
 /// The methods for one kind of value note a problem and give `None` when the value is of another
 /// kind, and give `None` in silence when the key is not there.
+///
+/// ```
+/// use tollgate_policy::config::{Reading, Source};
+/// let text = "[store]\nkind = \"redis\"\ntimeout_ms = 0\n";
+/// let reading = Reading::new(Source::new("limits.toml", text)?, &|_| None);
+/// let mut root = reading.root();
+/// let mut store = root.section("store").unwrap();
+/// assert_eq!(store.choice("kind", &[("memory", 1), ("redis", 2)]), Some(2));
+/// assert_eq!(store.integer("timeout_ms", 1..=1_000), None);
+/// assert_eq!(store.flag("tls"), None);
+/// drop((store, root));
+/// let problems = reading.finish();
+/// let problem = problems.iter().next().expect("0 ms are out of range");
+/// assert_eq!(problems.position(problem), (3, 14));
+/// # Ok::<(), tollgate_policy::config::SourceError>(())
+/// ```
 pub struct Section<'r> {
     reading: &'r Reading<'r>,
     path: String,

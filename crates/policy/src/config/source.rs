@@ -6,6 +6,14 @@ use std::io::Read;
 use std::path::Path;
 
 /// A config file's name, for messages, and its text, at most 1 MiB.
+///
+/// ```
+/// use tollgate_policy::config::Source;
+/// assert_eq!(Source::new("limits.toml", "a = 1")?.text(), "a = 1");
+/// let error = Source::new("limits.toml", " ".repeat(Source::MOST + 1)).unwrap_err();
+/// assert!(error.to_string().contains("limits.toml"));
+/// # Ok::<(), tollgate_policy::config::SourceError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Source {
     name: String,

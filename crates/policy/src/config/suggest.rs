@@ -3,6 +3,12 @@
 /// The candidate that looks most like `written`, if any looks alike.
 ///
 /// Case, `-` and `_` do not count; beyond that, one slip in three letters is forgiven.
+///
+/// ```
+/// use tollgate_policy::config::nearest;
+/// assert_eq!(nearest("burts", ["rate", "burst"]), Some("burst"));
+/// assert_eq!(nearest("colour", ["rate", "burst"]), None);
+/// ```
 #[must_use]
 pub fn nearest<'c>(
     written: &str,

@@ -16,6 +16,20 @@ use crate::pattern::PathPattern;
 use crate::routes::Routes;
 
 /// A policy in the making; [`PolicyBuilder::build`] checks all of it.
+///
+/// All mistakes are told at once:
+///
+/// ```
+/// use tollgate_core::{Limit, Quota};
+/// use tollgate_policy::{Cost, LimitSpec, Policy};
+/// let twin = || LimitSpec::new(Limit::new("api", Quota::per_minute(60)).unwrap());
+/// let error = Policy::builder()
+///     .limit(twin())
+///     .limit(twin().cost(Cost::Fixed(0)))
+///     .build()
+///     .unwrap_err();
+/// assert_eq!(error.findings().count(), 2);
+/// ```
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct PolicyBuilder {

@@ -13,6 +13,8 @@ use crate::request::{Given, Request};
 use crate::routes::Found;
 
 /// What a policy says of a request.
+///
+/// [`Request`] shows a selection at work.
 #[derive(Debug)]
 pub enum Selection<'p, 's> {
     /// No limit applies, whatever the limits say.
@@ -62,6 +64,8 @@ pub struct Matches<'p, 's> {
 }
 
 /// One limit that applies: what is charged, and to whom.
+///
+/// [`Request`] shows how one is come by.
 #[derive(Clone, Copy, Debug)]
 pub struct Matched<'p, 's> {
     /// The limit with its policy.
