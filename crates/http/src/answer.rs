@@ -23,6 +23,16 @@ pub use body::Format;
 pub use cors::{Cors, CorsError};
 
 /// Why a request is refused.
+///
+/// ```
+/// use http::{HeaderMap, StatusCode, header::CACHE_CONTROL};
+/// use tollgate_http::{Refusal, Responder};
+/// assert_eq!(Refusal::Denied.status(), StatusCode::FORBIDDEN);
+/// assert_eq!(Refusal::Denied.retry_after(), None);
+/// let answer = Responder::default().refuse(&HeaderMap::new(), Refusal::Denied, None);
+/// assert_eq!(answer.status(), StatusCode::FORBIDDEN);
+/// assert_eq!(answer.headers()[CACHE_CONTROL], "no-store");
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Refusal<'a> {

@@ -31,6 +31,13 @@ pub(crate) static SHADOW: HeaderName = HeaderName::from_static("x-ratelimit-shad
 
 /// One way of writing a decision into headers.
 ///
+/// ```
+/// use tollgate_http::Dialect;
+/// assert_eq!("ietf-c".parse(), Ok(Dialect::IetfC));
+/// assert!(Dialect::XRateLimitDelta.headers().iter().any(|name| name == "x-ratelimit-reset"));
+/// assert!("github".parse::<Dialect>().is_err());
+/// ```
+///
 #[doc = include_str!("../docs/headers.md")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -138,6 +145,16 @@ pub enum Members {
 /// The dialects of one service: no two of them write the same header.
 ///
 /// By default the newest IETF form together with `X-RateLimit-…` in Unix seconds.
+///
+/// Two dialects that write one header are refused when they are put together.
+///
+/// ```
+/// use tollgate_http::{Dialect, Dialects};
+/// let both = Dialects::new([Dialect::IetfC, Dialect::XRateLimitEpoch])?;
+/// assert!(both.headers().any(|name| name == "ratelimit-policy"));
+/// assert!(Dialects::new([Dialect::XRateLimitEpoch, Dialect::XRateLimitDelta]).is_err());
+/// # Ok::<(), tollgate_http::DialectError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dialects {
     spoken: Vec<Dialect>,

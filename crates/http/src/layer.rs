@@ -32,6 +32,32 @@ pub use service::RateLimit;
 
 /// Who asks, as the service's own authentication found. A layer outside the limits puts it into the
 /// request's extensions; keys by `user` are made of it.
+///
+/// ```
+/// use std::convert::Infallible;
+/// use std::sync::Arc;
+/// use axum::body::Body;
+/// use http::{Request, Response, StatusCode};
+/// use tollgate_core::{Limit, Quota};
+/// use tollgate_http::{RateLimitLayer, User};
+/// use tollgate_policy::{KeyPart, LimitSpec, Policy};
+/// use tower::{Layer, ServiceExt, service_fn};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let limit = LimitSpec::new(Limit::new("user", Quota::per_hour(1))?).by([KeyPart::User]);
+/// let policy = Policy::builder().limit(limit).build()?;
+/// let service = RateLimitLayer::new(Arc::new(tollgate_memory::Memory::default()), policy)
+///     .layer(service_fn(async |_| Ok::<_, Infallible>(Response::new(Body::empty()))));
+/// let ask = async |name: &str| {
+///     let request = Request::builder().extension(User(name.into())).body(Body::empty()).unwrap();
+///     service.clone().oneshot(request).await.unwrap().status()
+/// };
+/// assert_eq!(ask("ann").await, StatusCode::OK);
+/// assert_eq!(ask("ann").await, StatusCode::TOO_MANY_REQUESTS);
+/// assert_eq!(ask("bob").await, StatusCode::OK);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User(pub Arc<str>);
 
@@ -83,17 +109,82 @@ impl RateLimitLayer {
     }
 
     /// How clients are known; by their own addresses unless said.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use http::Request;
+    /// use tollgate_http::client::{ClientRule, Peer, Source, Trust};
+    /// use tollgate_http::{Clients, RateLimitLayer};
+    /// use tollgate_policy::Policy;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let trust = Trust::Proxies(["10.0.0.0/8".parse()?].into_iter().collect());
+    /// let clients = Clients::new(ClientRule::new(Source::XForwardedFor, trust)?);
+    /// let store = Arc::new(tollgate_memory::Memory::default());
+    /// let layer = RateLimitLayer::new(store, Policy::builder().build()?).clients(clients);
+    /// let request = Request::builder()
+    ///     .extension("10.0.0.1:443".parse::<std::net::SocketAddr>()?)
+    ///     .header("x-forwarded-for", "192.0.2.7")
+    ///     .body(())?;
+    /// let client = layer.peek(&request, |preview| preview.head.client()).await?;
+    /// assert_eq!(client, Some("192.0.2.7".parse()?));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn clients(self, clients: Clients) -> RateLimitLayer {
         self.with(|rules| rules.set_clients(clients))
     }
 
     /// How answers are given.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use http::Request;
+    /// # use tollgate_core::{Limit, Quota};
+    /// use tollgate_http::{Dialect, Dialects, RateLimitLayer, Responder};
+    /// # use tollgate_policy::{LimitSpec, Policy};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = Arc::new(tollgate_memory::Memory::default());
+    /// let limit = LimitSpec::new(Limit::new("api", Quota::per_hour(60))?);
+    /// let policy = Policy::builder().limit(limit).build()?;
+    /// let dialects = Dialects::new([Dialect::XRateLimitDelta])?;
+    /// let layer =
+    ///     RateLimitLayer::new(store, policy).responder(Responder::default().dialects(dialects));
+    /// # let request = Request::new(());
+    /// let headers = layer.peek(&request, |preview| preview.response.headers().clone()).await?;
+    /// assert_eq!(headers["x-ratelimit-remaining"], "59");
+    /// assert!(!headers.contains_key("ratelimit"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn responder(self, responder: Responder) -> RateLimitLayer {
         self.with(|rules| rules.responder = responder)
     }
 
     /// Reads the peer from an extension that the server puts beside each request, such as axum's
     /// `ConnectInfo<SocketAddr>` or tonic's `TcpConnectInfo`.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use http::Request;
+    /// use axum::extract::ConnectInfo;
+    /// use std::net::SocketAddr;
+    /// # use tollgate_http::RateLimitLayer;
+    /// # use tollgate_policy::Policy;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = Arc::new(tollgate_memory::Memory::default());
+    /// # let policy = Policy::builder().build()?;
+    /// let layer = RateLimitLayer::new(store, policy);
+    /// let layer = layer.peer(|info: &ConnectInfo<SocketAddr>| info.0);
+    /// let peer = ConnectInfo(SocketAddr::from(([192, 0, 2, 7], 5000)));
+    /// let request = Request::builder().extension(peer).body(())?;
+    /// let client = layer.peek(&request, |preview| preview.head.client()).await?;
+    /// assert_eq!(client, Some("192.0.2.7".parse()?));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn peer<T, P>(self, read: impl Fn(&T) -> P + Send + Sync + 'static) -> RateLimitLayer
     where
         T: Send + Sync + 'static,
@@ -114,6 +205,24 @@ impl RateLimitLayer {
 
     /// Makes the key part `user` by a function of the request, instead of the [`User`] among its
     /// extensions: a tenant of the path, a claim of a token. Nothing means that there is none.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use http::Request;
+    /// use tollgate_http::RateLimitLayer;
+    /// use tollgate_policy::{Policy, Request as _};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = Arc::new(tollgate_memory::Memory::default());
+    /// # let policy = Policy::builder().build()?;
+    /// let layer = RateLimitLayer::new(store, policy)
+    ///     .user(|head| head.uri().path().strip_prefix("/tenants/").map(String::from));
+    /// let request = Request::get("/tenants/acme").body(())?;
+    /// let user = layer.peek(&request, |preview| preview.head.user().map(<[u8]>::to_vec)).await?;
+    /// assert_eq!(user.as_deref(), Some(b"acme".as_slice()));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn user(
         self,
         key: impl Fn(&Head<'_>) -> Option<String> + Send + Sync + 'static,
@@ -136,12 +245,66 @@ impl RateLimitLayer {
     }
 
     /// Lets the requests pass for which the function says so, neither charged nor told anything.
+    ///
+    /// ```
+    /// use std::convert::Infallible;
+    /// # use std::sync::Arc;
+    /// # use axum::body::Body;
+    /// use http::{Request, Response, StatusCode};
+    /// use tollgate_core::{Limit, Quota};
+    /// use tollgate_http::RateLimitLayer;
+    /// use tollgate_policy::{LimitSpec, Policy};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = Arc::new(tollgate_memory::Memory::default());
+    /// let nothing = LimitSpec::new(Limit::new("closed", Quota::per_hour(0))?);
+    /// let policy = Policy::builder().limit(nothing).build()?;
+    /// let service = RateLimitLayer::new(store, policy)
+    ///     .skip(|head| head.uri().path() == "/healthz")
+    ///     .layer(service_fn(async |_| Ok::<_, Infallible>(Response::new(Body::empty()))));
+    /// let ask = async |path: &str| {
+    ///     let request = Request::get(path).body(Body::empty()).unwrap();
+    ///     service.clone().oneshot(request).await.unwrap().status()
+    /// };
+    /// assert_eq!(ask("/healthz").await, StatusCode::OK);
+    /// assert_eq!(ask("/").await, StatusCode::TOO_MANY_REQUESTS);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn skip(self, skip: impl Fn(&Head<'_>) -> bool + Send + Sync + 'static) -> RateLimitLayer {
         self.with(|rules| rules.skip = Some(Arc::new(skip)))
     }
 
     /// Has the last word on the answer to a refused request. The answer it is given is complete, and
     /// with another body its headers still hold.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use http::Request;
+    /// use http::header::LOCATION;
+    /// use http::{HeaderValue, StatusCode};
+    /// use tollgate_core::{Limit, Quota};
+    /// use tollgate_http::RateLimitLayer;
+    /// use tollgate_policy::{LimitSpec, Policy};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = Arc::new(tollgate_memory::Memory::default());
+    /// let nothing = LimitSpec::new(Limit::new("closed", Quota::per_hour(0))?);
+    /// let policy = Policy::builder().limit(nothing).build()?;
+    /// let layer = RateLimitLayer::new(store, policy).refuse_with(|_, refusal, mut answer| {
+    ///     if refusal.retry_after().is_none() {
+    ///         *answer.status_mut() = StatusCode::SEE_OTHER;
+    ///         answer.headers_mut().insert(LOCATION, HeaderValue::from_static("/closed"));
+    ///     }
+    ///     answer
+    /// });
+    /// # let request = Request::new(());
+    /// let answer = layer.peek(&request, |preview| preview.response.clone()).await?;
+    /// assert_eq!(answer.headers()[LOCATION], "/closed");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn refuse_with(
         self,
         refuse: impl Fn(&Head<'_>, &Refusal<'_>, Response<Bytes>) -> Response<Bytes>
@@ -153,6 +316,38 @@ impl RateLimitLayer {
     }
 
     /// Tells what becomes of each request, for metrics and logs. Called while the request waits.
+    ///
+    /// ```
+    /// use std::convert::Infallible;
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// # use axum::body::Body;
+    /// use http::{Request, Response};
+    /// use tollgate_core::{Limit, Quota};
+    /// use tollgate_http::{Outcome, RateLimitLayer};
+    /// use tollgate_policy::{LimitSpec, Policy};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = Arc::new(tollgate_memory::Memory::default());
+    /// let limit = LimitSpec::new(Limit::new("api", Quota::per_hour(1))?);
+    /// let policy = Policy::builder().limit(limit).build()?;
+    /// let refused = Arc::new(AtomicU64::new(0));
+    /// let counted = refused.clone();
+    /// let service = RateLimitLayer::new(store, policy)
+    ///     .observe(move |outcome| {
+    ///         if let Outcome::Refused(_) = outcome {
+    ///             counted.fetch_add(1, Ordering::Relaxed);
+    ///         }
+    ///     })
+    ///     .layer(service_fn(async |_| Ok::<_, Infallible>(Response::new(Body::empty()))));
+    /// for _ in 0..3 {
+    ///     service.clone().oneshot(Request::new(Body::empty())).await?;
+    /// }
+    /// assert_eq!(refused.load(Ordering::Relaxed), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn observe(self, observe: impl Fn(&Outcome<'_>) + Send + Sync + 'static) -> RateLimitLayer {
         self.with(|rules| rules.observers.push(Arc::new(observe)))
     }

@@ -15,6 +15,21 @@ use crate::dialect::{Dialects, SHADOW};
 /// An answer that passes carries what the service behind sets; a refusal never reaches it, and
 /// without `Access-Control-Allow-Origin` a script sees a failed request, not a 429. A CORS layer
 /// outside the limits sets its own headers over these.
+///
+/// ```
+/// use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, HeaderMap, HeaderValue, ORIGIN};
+/// use tollgate_http::{Cors, Refusal, Responder};
+/// let responder = Responder::default().cors(Cors::origins(["https://app.example"])?);
+/// let allowed = |origin| {
+///     let asked = HeaderMap::from_iter([(ORIGIN, HeaderValue::from_static(origin))]);
+///     let answer = responder.refuse(&asked, Refusal::Denied, None);
+///     answer.headers().get(ACCESS_CONTROL_ALLOW_ORIGIN).cloned()
+/// };
+/// assert_eq!(allowed("https://app.example").unwrap(), "https://app.example");
+/// assert_eq!(allowed("https://evil.example"), None);
+/// assert!(Cors::origins(["app.example"]).is_err());
+/// # Ok::<(), tollgate_http::CorsError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cors(Allowed);
 

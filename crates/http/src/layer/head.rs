@@ -14,6 +14,9 @@ use crate::client::{Trail, UnknownClient};
 
 /// The head of a request, as limits, key functions and custom answers see it. It is only looked at:
 /// the service behind gets the request as it came.
+///
+/// [`RateLimitLayer::user`](crate::RateLimitLayer::user) and
+/// [`skip`](crate::RateLimitLayer::skip) show one being read.
 #[derive(Clone, Debug)]
 pub struct Head<'r> {
     method: &'r Method,

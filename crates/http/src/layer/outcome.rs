@@ -5,6 +5,8 @@ use tollgate_core::{Decision, Limit, StoreError};
 use crate::answer::Refusal;
 
 /// What became of a request, for whoever counts or logs. Names in it come from the policy alone.
+///
+/// [`RateLimitLayer::observe`](crate::RateLimitLayer::observe) shows them counted.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Outcome<'a> {

@@ -10,6 +10,28 @@ use super::service::decide;
 use super::{Head, RateLimitLayer};
 
 /// What would become of a request.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use http::Request;
+/// use tollgate_core::{Limit, Quota};
+/// use tollgate_http::RateLimitLayer;
+/// use tollgate_policy::{LimitSpec, Policy};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = Arc::new(tollgate_memory::Memory::default());
+/// let limit = LimitSpec::new(Limit::new("api", Quota::per_hour(60))?);
+/// let layer = RateLimitLayer::new(store, Policy::builder().limit(limit).build()?);
+/// let request = Request::get("/users").body(())?;
+/// for _ in 0..2 {
+///     let left = layer
+///         .peek(&request, |preview| preview.decision.map(|decision| decision.remaining()))
+///         .await?;
+///     assert_eq!(left, Some(59)); // nothing is charged, so the second is told the same
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Preview<'a> {
