@@ -196,6 +196,25 @@ impl RateLimitLayer {
 
     /// Reads the pattern by which the service routes from an extension, such as axum's
     /// `MatchedPath`. Without it a route is a pattern of the policy.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use http::Request;
+    /// # use tollgate_http::RateLimitLayer;
+    /// # use tollgate_policy::{Policy, Request as _};
+    /// #[derive(Clone)]
+    /// struct Routed(&'static str); // what this service's router puts beside a request
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = Arc::new(tollgate_memory::Memory::default());
+    /// # let policy = Policy::builder().build()?;
+    /// let layer = RateLimitLayer::new(store, policy).route(|routed: &Routed| routed.0);
+    /// let request = Request::get("/users/7").extension(Routed("/users/{id}")).body(())?;
+    /// let route = layer.peek(&request, |preview| preview.head.route().map(String::from)).await?;
+    /// assert_eq!(route.as_deref(), Some("/users/{id}"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn route<T>(self, read: fn(&T) -> &str) -> RateLimitLayer
     where
         T: Send + Sync + 'static,
@@ -234,6 +253,34 @@ impl RateLimitLayer {
     /// request that passes, for the service behind: whose budget this was, and whether the peer is a
     /// trusted proxy. There is none when the peer is not known or, under a rule that denies, its
     /// headers name no client. It costs the reading of a second time and an allocation.
+    ///
+    /// ```
+    /// use std::convert::Infallible;
+    /// # use std::sync::Arc;
+    /// use std::net::SocketAddr;
+    /// # use axum::body::Body;
+    /// use http::{Request, Response};
+    /// use tollgate_http::{RateLimitLayer, client::Client};
+    /// # use tollgate_policy::Policy;
+    /// use tower::{Layer, ServiceExt, service_fn};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = Arc::new(tollgate_memory::Memory::default());
+    /// # let policy = Policy::builder().build()?;
+    /// let service = RateLimitLayer::new(store, policy).attach_client().layer(service_fn(
+    ///     async |request: Request<Body>| {
+    ///         let client = request.extensions().get::<Client>().and_then(Client::address);
+    ///         Ok::<_, Infallible>(Response::new(Body::from(format!("{client:?}"))))
+    ///     },
+    /// ));
+    /// let peer = SocketAddr::from(([192, 0, 2, 7], 5000));
+    /// let request = Request::builder().extension(peer).body(Body::empty())?;
+    /// let answer = service.oneshot(request).await?;
+    /// let told = axum::body::to_bytes(axum::body::Body::new(answer.into_body()), 100).await?;
+    /// assert_eq!(told, "Some(192.0.2.7)");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn attach_client(self) -> RateLimitLayer {
         self.with(|rules| rules.attach = Attach::Client)
     }
