@@ -22,7 +22,7 @@ pub use select::{Free, Lack, Matched, Matches, Refused, Scratch, Selection};
 ///
 /// ```
 /// use tollgate_core::{Limit, Quota};
-/// use tollgate_policy::{LimitSpec, Policy, PolicyBuilder};
+/// use tollgate_policy::{LimitSpec, Policy};
 /// let login = LimitSpec::new(Limit::new("login", Quota::per_minute(5))?)
 ///     .when("POST /login".parse()?)
 ///     .also(Limit::new("login-day", Quota::per_day(100))?);

@@ -10,6 +10,15 @@ use crate::limit_spec::{Count, LimitSpec};
 /// What a limit admits of one key at most, however the requests are timed.
 ///
 /// From the bounds that the algorithms state: these are the numbers to plan by, not the rate.
+///
+/// ```
+/// use tollgate_core::Limit;
+/// use tollgate_policy::{LimitSpec, Worst};
+/// let limit = Limit::new("api", "10/s burst 20".parse()?)?;
+/// let worst = Worst::of(&LimitSpec::new(limit.clone()), &limit);
+/// assert_eq!((worst.per_period, worst.at_once), (30, 20));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Worst {
     /// Within any span as long as the period.

@@ -8,6 +8,18 @@ use super::environment::Replaced;
 /// A string of the file, its variables replaced, and where it stands.
 ///
 /// `Debug` shows no value that came from the environment.
+///
+/// ```
+/// use tollgate_policy::config::{Reading, Source};
+/// let source = Source::new("limits.toml", "password = \"${REDIS_PASSWORD}\"")?;
+/// let environment = |name: &str| (name == "REDIS_PASSWORD").then(|| "s3cret".to_owned());
+/// let reading = Reading::new(source, &environment);
+/// let password = reading.root().text("password", "a password").unwrap();
+/// assert_eq!(password.as_str(), "s3cret");
+/// assert_eq!(password.shown(), "${REDIS_PASSWORD}");
+/// assert!(!format!("{password:?}").contains("s3cret"));
+/// # Ok::<(), tollgate_policy::config::SourceError>(())
+/// ```
 #[derive(Clone)]
 pub struct Text {
     text: String,
