@@ -130,12 +130,15 @@ const NEVER: &str = "This request asks for more than its limit ever allows.";
 /// where waiting helps, `Retry-After` in whole seconds.
 ///
 /// ```
-/// use tollgate_http::{Cors, Dialect, Dialects, Format, Responder};
+/// use http::{HeaderMap, header::CONTENT_TYPE};
+/// use tollgate_http::{Cors, Dialect, Dialects, Format, Refusal, Responder};
 /// let responder = Responder::default()
 ///     .dialects(Dialects::new([Dialect::IetfC])?)
 ///     .format(Format::Text)
 ///     .message("Slow down, please: {limit} is all you get. Back in {retry_after}.".parse()?)
 ///     .cors(Cors::origins(["https://app.example"])?);
+/// let answer = responder.refuse(&HeaderMap::new(), Refusal::Denied, None);
+/// assert_eq!(answer.headers()[CONTENT_TYPE], "text/plain; charset=utf-8");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -15,6 +15,8 @@ use crate::client::ClientRule;
 /// use tollgate_http::client::{ClientRule, Source, Trust};
 /// let trust = Trust::Proxies([("10.0.0.0/8").parse()?].into_iter().collect());
 /// let clients = Clients::new(ClientRule::new(Source::XForwardedFor, trust)?).ipv6_prefix(56);
+/// assert!(clients.identity_headers().any(|name| name == "x-forwarded-for"));
+/// assert_eq!(clients.ipv6_bits(), Some(56));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -133,6 +133,29 @@ impl FromStr for Dialect {
 }
 
 /// Which limits the headers that can name several speak of.
+///
+/// ```
+/// use std::sync::Arc;
+/// use http::Request;
+/// use tollgate_core::{Limit, Quota};
+/// use tollgate_http::{Dialect, Dialects, Members, RateLimitLayer, Responder};
+/// use tollgate_policy::{LimitSpec, Policy};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let minute = LimitSpec::new(Limit::new("minute", Quota::per_minute(10))?);
+/// let day = LimitSpec::new(Limit::new("day", Quota::per_day(500))?);
+/// let policy = Policy::builder().limit(minute).limit(day).build()?;
+/// let one = Dialects::new([Dialect::IetfC])?.members(Members::Decisive);
+/// let store = Arc::new(tollgate_memory::Memory::default());
+/// let layer = RateLimitLayer::new(store, policy).responder(Responder::default().dialects(one));
+/// let headers = layer
+///     .peek(&Request::new(()), |preview| preview.response.headers().clone())
+///     .await?;
+/// let told = headers["ratelimit"].to_str()?;
+/// assert!(told.contains("minute") && !told.contains("day"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Members {
     /// Every limit the request was charged on.

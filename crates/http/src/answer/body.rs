@@ -13,6 +13,15 @@ const LIMITED: &str = "{\"type\":\"https://iana.org/assignments/http-problem-typ
 const NAMES: &str = ",\"violated-policies\":[";
 
 /// The form of the body of a refusal.
+///
+/// ```
+/// use http::{HeaderMap, header::CONTENT_TYPE};
+/// use tollgate_http::{Format, Refusal, Responder};
+/// let responder = Responder::default().format(Format::Json);
+/// let answer = responder.refuse(&HeaderMap::new(), Refusal::Denied, None);
+/// assert_eq!(answer.headers()[CONTENT_TYPE], "application/json");
+/// assert!(answer.body().starts_with(b"{"));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
