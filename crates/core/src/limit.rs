@@ -1,20 +1,22 @@
 //! A named quota with an algorithm, its numbers proved to fit.
 
+mod builder;
+mod error;
+mod identity;
+
 use alloc::boxed::Box;
-use core::fmt;
-use core::hash::{Hash, Hasher};
 
 use crate::algorithm::{
-    Algorithm, Anchor, Bucket, FixedWindow, Moment, Patience, Queue, Resolution, Rule, Ruling,
-    SlidingLog, SlidingWindow, Start, State, WordRule,
+    Algorithm, Anchor, Moment, Patience, Resolution, Rule, Ruling, State, WordRule,
 };
 use crate::clock::{Span, Tick};
 use crate::decision::Verdict;
 use crate::key::{Key, Net};
 use crate::quota::Quota;
 
-/// The largest integer that whatever Lua computes may reach.
-const LUA_EXACT: u64 = 1 << 53;
+pub use builder::LimitBuilder;
+pub use error::LimitError;
+use identity::Fnv;
 
 /// A named quota with an algorithm: what a charge is made against.
 ///
@@ -40,135 +42,6 @@ pub struct Limit {
     window: u64,
     id: u64,
     print: u64,
-}
-
-/// A limit in the making; [`LimitBuilder::build`] proves it.
-///
-/// ```
-/// use tollgate_core::{Algorithm, Limit, Queue, Quota, Resolution};
-/// let limit = Limit::builder("jobs", Quota::per_second(10).with_burst(2)?)
-///     .algorithm(Algorithm::LeakyBucket(Queue::Length(3)))
-///     .resolution(Resolution::Millis)
-///     .build()?;
-/// assert_eq!(limit.capacity(), 5);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct LimitBuilder<'n> {
-    name: &'n str,
-    quota: Quota,
-    algorithm: Algorithm,
-    resolution: Option<Resolution>,
-}
-
-impl LimitBuilder<'_> {
-    /// How to count; a token bucket unless said.
-    pub fn algorithm(mut self, algorithm: Algorithm) -> Self {
-        self.algorithm = algorithm;
-        self
-    }
-
-    /// The tick to count in, instead of the one that follows from the period.
-    pub fn resolution(mut self, resolution: Resolution) -> Self {
-        self.resolution = Some(resolution);
-        self
-    }
-
-    /// Proves that every number fits.
-    ///
-    /// # Errors
-    /// When the period is not whole ticks, a rate or burst is too large for the tick (the error
-    /// names one that would fit), a burst is smaller than what one tick refills, a window was given
-    /// a burst, or an exact log more than 10,000.
-    pub fn build(self) -> Result<Limit, LimitError> {
-        let resolution = self.resolution.unwrap_or(Resolution::of(self.quota.period()));
-        let error = |kind| LimitError { quota: self.quota, algorithm: self.algorithm, kind };
-        let (rule, capacity) = self.rule(resolution).map_err(|kind| {
-            let finer_or_coarser = Resolution::ALL.into_iter().find(|r| self.rule(*r).is_ok());
-            error(match kind {
-                Kind::TooLarge(_) => Kind::TooLarge(finer_or_coarser),
-                Kind::NotWhole(tick, _) => Kind::NotWhole(tick, finer_or_coarser),
-                Kind::BurstBelowTick(least, _) => Kind::BurstBelowTick(least, finer_or_coarser),
-                other => other,
-            })
-        })?;
-        Ok(Limit {
-            name: self.name.into(),
-            quota: self.quota,
-            algorithm: self.algorithm,
-            resolution,
-            rule,
-            capacity,
-            window: resolution.floor(self.quota.period().as_micros()),
-            id: identity(self.name, self.algorithm, self.quota.period(), resolution),
-            print: print(&rule, resolution),
-        })
-    }
-
-    /// The rule in ticks of `resolution`, and its capacity.
-    fn rule(&self, resolution: Resolution) -> Result<(Rule, u64), Kind> {
-        let micros = self.quota.period().as_micros();
-        let period = resolution.floor(micros);
-        if period.saturating_mul(resolution.micros()) != micros {
-            return Err(Kind::NotWhole(resolution, None));
-        }
-        let amount = self.quota.amount();
-        if amount == 0 {
-            return Ok((Rule::Words(WordRule::Never), 0));
-        }
-        let minute = resolution.floor(Span::MINUTE.as_micros());
-        let too_large = Kind::TooLarge(None);
-        match self.algorithm {
-            Algorithm::TokenBucket => {
-                let burst = self.quota.burst().unwrap_or(amount);
-                bucket(amount, period, burst, Some(0), minute)
-            }
-            Algorithm::LeakyBucket(queue) => {
-                let burst = self.quota.burst().unwrap_or(1);
-                let queue = match queue {
-                    Queue::Length(length) => length.checked_mul(period),
-                    Queue::MaxWait(span) => resolution.floor(span.as_micros()).checked_mul(amount),
-                };
-                bucket(amount, period, burst, queue, minute)
-            }
-            _ if self.quota.burst().is_some() => Err(Kind::WindowBurst),
-            Algorithm::FixedWindow(anchor) => {
-                let start = match anchor {
-                    Anchor::Spread | Anchor::Clock => Start::Aligned,
-                    Anchor::FirstHit => Start::FirstHit,
-                };
-                let rule = FixedWindow::new(amount, period, start, minute).ok_or(too_large)?;
-                Ok((Rule::Words(WordRule::Fixed(rule)), amount))
-            }
-            Algorithm::SlidingWindow => {
-                let rule = SlidingWindow::new(amount, period, minute).ok_or(too_large)?;
-                Ok((Rule::Words(WordRule::Sliding(rule)), amount))
-            }
-            Algorithm::SlidingLog if amount > SlidingLog::MOST => Err(Kind::LongLog),
-            Algorithm::SlidingLog => {
-                let rule = SlidingLog::new(amount, period, minute).ok_or(too_large)?;
-                Ok((Rule::Log(rule), amount))
-            }
-        }
-    }
-}
-
-fn bucket(
-    rate: u64,
-    period: u64,
-    burst: u64,
-    queue: Option<u64>,
-    minute: u64,
-) -> Result<(Rule, u64), Kind> {
-    let too_large = Kind::TooLarge(None);
-    let units = burst.checked_mul(period).ok_or(too_large)?;
-    if units < rate {
-        return Err(Kind::BurstBelowTick(rate.div_ceil(period), None));
-    }
-    let queue = queue.ok_or(too_large)?;
-    let rule = Bucket::new(rate, period, burst, queue, minute).ok_or(too_large)?;
-    Ok((Rule::Words(WordRule::Bucket(rule)), rule.capacity()))
 }
 
 impl Limit {
@@ -333,129 +206,5 @@ impl Limit {
     fn phase_of(&self, kind: u8, bytes: &[u8]) -> u64 {
         let hash = Fnv::new().bytes(&self.id.to_le_bytes()).bytes(&[kind]).bytes(bytes);
         hash.mixed().checked_rem(self.window).unwrap_or(0)
-    }
-}
-
-/// Why a quota cannot be counted exactly by an algorithm.
-///
-/// It says what to take instead.
-///
-/// ```
-/// use tollgate_core::{Algorithm, Limit, Quota};
-/// let exact = Limit::builder("api", Quota::per_hour(50_000)).algorithm(Algorithm::SlidingLog);
-/// let error = exact.build().unwrap_err();
-/// assert!(error.to_string().ends_with("at most 10000; use a sliding-window"));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LimitError {
-    quota: Quota,
-    algorithm: Algorithm,
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    NotWhole(Resolution, Option<Resolution>),
-    TooLarge(Option<Resolution>),
-    BurstBelowTick(u64, Option<Resolution>),
-    WindowBurst,
-    LongLog,
-}
-
-impl LimitError {
-    /// The tick with which the same quota would be accepted, if there is one.
-    #[must_use]
-    pub fn fitting_tick(&self) -> Option<Resolution> {
-        match self.kind {
-            Kind::NotWhole(_, tick) | Kind::TooLarge(tick) | Kind::BurstBelowTick(_, tick) => tick,
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for LimitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let LimitError { quota, algorithm, kind } = self;
-        match kind {
-            Kind::NotWhole(tick, _) => {
-                write!(f, "the period of `{quota}` is not whole ticks of {tick}")?
-            }
-            Kind::TooLarge(_) => write!(
-                f,
-                "`{quota}` as a {algorithm} is too large to count exactly (numbers stay below {LUA_EXACT})"
-            )?,
-            Kind::BurstBelowTick(least, _) => write!(
-                f,
-                "the burst of `{quota}` is smaller than what one tick refills; expected at least {least}"
-            )?,
-            Kind::WindowBurst => write!(
-                f,
-                "`{quota}` gives a burst, but a {algorithm} has none; leave it out or use a token-bucket"
-            )?,
-            Kind::LongLog => write!(
-                f,
-                "`{quota}` as a sliding-log keeps every charge, at most {}; use a sliding-window",
-                SlidingLog::MOST
-            )?,
-        }
-        self.fitting_tick().map_or(Ok(()), |tick| write!(f, "; a tick of {tick} would fit"))
-    }
-}
-
-impl core::error::Error for LimitError {}
-
-fn identity(name: &str, algorithm: Algorithm, period: Span, resolution: Resolution) -> u64 {
-    let form: &[u8] = match algorithm {
-        Algorithm::FixedWindow(Anchor::Clock) => b"clock",
-        Algorithm::FixedWindow(Anchor::FirstHit) => b"first-hit",
-        _ => b"",
-    };
-    // 0xff stands in no UTF-8 text, so no two tuples run together.
-    Fnv::new()
-        .bytes(name.as_bytes())
-        .bytes(&[0xff])
-        .bytes(algorithm.name().as_bytes())
-        .bytes(&[0xff])
-        .bytes(form)
-        .bytes(&period.as_micros().to_le_bytes())
-        .bytes(&resolution.micros().to_le_bytes())
-        .mixed()
-}
-
-fn print(rule: &Rule, resolution: Resolution) -> u64 {
-    let mut hash = Fnv::new();
-    (rule, resolution).hash(&mut hash);
-    hash.finish().max(1)
-}
-
-/// FNV-1a, 64 bits, with MurmurHash3's finalizer so that every bit counts in a modulo.
-#[derive(Clone, Copy)]
-struct Fnv(u64);
-
-impl Fnv {
-    const fn new() -> Fnv {
-        Fnv(0xcbf2_9ce4_8422_2325)
-    }
-
-    fn bytes(self, bytes: &[u8]) -> Fnv {
-        Fnv(bytes.iter().fold(self.0, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        }))
-    }
-
-    const fn mixed(self) -> u64 {
-        let hash = (self.0 ^ self.0 >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        let hash = (hash ^ hash >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-        hash ^ hash >> 33
-    }
-}
-
-impl Hasher for Fnv {
-    fn write(&mut self, bytes: &[u8]) {
-        *self = Fnv(self.0).bytes(bytes);
-    }
-
-    fn finish(&self) -> u64 {
-        self.mixed()
     }
 }
