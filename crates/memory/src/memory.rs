@@ -29,6 +29,16 @@ use crate::tally::{Stats, Tally};
 /// keys share a budget has odds of 1 in 370,000). At most 1,022 different rules (quota, algorithm, tick)
 /// are told apart over a store's life; entries of further ones are enforced like any other, but are not
 /// swept: they are forgotten at the bound only, after those that are told apart.
+///
+/// ```
+/// use tollgate_core::{Charge, Limit, LocalStore, Mode};
+/// use tollgate_memory::Memory;
+/// let store = Memory::builder().max_entries(10_000).build()?;
+/// let limit = Limit::new("api", "100/minute".parse()?)?;
+/// assert!(store.decide_one(Mode::Charge, &Charge::new(&limit, "ada")).is_allowed());
+/// assert_eq!(store.stats().entries, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Memory {
     pub(crate) time: Time,
     pub(crate) seeds: Seeds,
@@ -91,6 +101,19 @@ impl Memory {
     }
 
     /// Decides as of `now` instead of by the store's clock, for replays and tests.
+    ///
+    /// ```
+    /// use tollgate_core::{Charge, Limit, Mode, Span, Tick};
+    /// use tollgate_memory::Memory;
+    /// let store = Memory::new();
+    /// let limit = Limit::new("one", "1/minute".parse()?)?;
+    /// let at = |secs| Tick::EPOCH.after(Span::from_secs(secs));
+    /// let ask = |now| store.decide_at(now, Mode::Charge, &[Charge::new(&limit, "a")]);
+    /// assert!(ask(at(100)).is_allowed());
+    /// assert_eq!(ask(at(110)).retry_after(), Some(Span::from_secs(50)));
+    /// assert!(ask(at(160)).is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn decide_at<'l>(&self, now: Tick, mode: Mode, charges: &[Charge<'l, '_>]) -> Decision<'l> {
         self.trickle(now);
         match charges {
@@ -104,26 +127,38 @@ impl Memory {
 
     /// What a charge of 1 would be told now, blocks included; nothing is written.
     #[must_use]
-    pub fn inspect<'l>(&self, limit: &'l Limit, key: Key<'_>) -> Decision<'l> {
+    pub fn inspect<'l, 'k>(&self, limit: &'l Limit, key: impl Into<Key<'k>>) -> Decision<'l> {
         self.decide_one(Mode::Peek, &Charge::new(limit, key))
     }
 
     /// Refuses every charge of `key` under `limit` for a time, whatever is left of its budget. The
     /// refusals charge nothing. 16,384 keys can be blocked at once; beyond that the block that ends
     /// first is lifted.
-    pub fn block(&self, limit: &Limit, key: Key<'_>, span: Span) {
+    ///
+    /// ```
+    /// use tollgate_core::{Limit, Span};
+    /// use tollgate_memory::Memory;
+    /// let store = Memory::new();
+    /// let limit = Limit::new("api", "100/minute".parse()?)?;
+    /// store.block(&limit, "mallory", Span::HOUR);
+    /// assert!(store.inspect(&limit, "mallory").is_denied());
+    /// store.unblock(&limit, "mallory");
+    /// assert!(store.inspect(&limit, "mallory").is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn block<'k>(&self, limit: &Limit, key: impl Into<Key<'k>>, span: Span) {
         let now = self.time.now();
-        self.blocks.set(self.fingerprint(limit, &key), now.after(span), now);
+        self.blocks.set(self.fingerprint(limit, &key.into()), now.after(span), now);
     }
 
     /// Ends a block.
-    pub fn unblock(&self, limit: &Limit, key: Key<'_>) {
-        self.blocks.lift(self.fingerprint(limit, &key));
+    pub fn unblock<'k>(&self, limit: &Limit, key: impl Into<Key<'k>>) {
+        self.blocks.lift(self.fingerprint(limit, &key.into()));
     }
 
     /// Forgets what `key` owes under `limit`; a block of it stays.
-    pub fn reset(&self, limit: &Limit, key: Key<'_>) {
-        let key = self.fingerprint(limit, &key);
+    pub fn reset<'k>(&self, limit: &Limit, key: impl Into<Key<'k>>) {
+        let key = self.fingerprint(limit, &key.into());
         match limit.rule() {
             Rule::Words(_) => self.forget_words(key),
             Rule::Log(_) => self.logs.remove(key, &self.tally),
