@@ -27,11 +27,6 @@ impl Pause {
     fn or(self, other: Pause) -> Pause {
         Pause { call: self.call.max(other.call), gap: self.gap.max(other.gap) }
     }
-
-    /// How much longer the longest call was than the longest gap, in milliseconds.
-    pub fn excess_ms(&self) -> f64 {
-        (self.call.as_secs_f64() - self.gap.as_secs_f64()) * 1e3
-    }
 }
 
 /// How many calls make a turn.

@@ -71,14 +71,16 @@ impl Race {
             // Short enough that the kernel often leaves both alone for so long.
             Callers::Two => effort.lap.min(Duration::from_micros(400)),
         };
-        let calls: Vec<usize> =
-            lanes.iter().map(|lane| calls_per_lap(lane, keys, most, lap_time)).collect();
+        let calls = |time| move |lane| calls_per_lap(lane, keys, most, time);
+        let warm: Vec<usize> = lanes.iter().map(calls(effort.lap)).collect();
+        let calls: Vec<usize> = lanes.iter().map(calls(lap_time)).collect();
         let new = |lane: &Lane<'_, K>| Run { name: lane.name, times: vec![], asked: 0, passed: 0 };
         let mut runs: Vec<Run> = lanes.iter().map(new).collect();
         for round in 0..effort.rounds {
-            for ((lane, calls), run) in lanes.iter().zip(&calls).zip(&mut runs) {
-                // A lap that is not timed brings the contender's memory back into the cache.
-                lap(lane, part(keys, 2 * round, *calls), callers);
+            for (((lane, warm), calls), run) in lanes.iter().zip(&warm).zip(&calls).zip(&mut runs) {
+                // A lap that is not timed brings the contender's memory back into the cache, and it
+                // does what it has put off while the others ran.
+                lap(lane, part(keys, 2 * round, *warm), Callers::One);
                 let (nanos, passed) = lap(lane, part(keys, 2 * round + 1, *calls), callers);
                 run.times.push(nanos);
                 run.asked += calls;

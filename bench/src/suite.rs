@@ -177,7 +177,7 @@ impl Findings {
     fn watch(&mut self, extent: Extent) {
         let keys = extent.most_keys();
         let mut add = |name, run: &dyn Fn() -> Pause| {
-            let runs: Vec<_> = (0..3).map(|_| run()).collect();
+            let runs: Vec<_> = (0..5).map(|_| run()).collect();
             eprintln!("{name}: {runs:?}");
             self.pauses.push((name, runs));
         };

@@ -1,7 +1,6 @@
 //! What Tollgate is to reach, and whether it does.
 
 use crate::layers::BARE;
-use crate::race::median;
 use crate::suite::{Findings, OURS};
 
 /// A figure out of the findings.
@@ -16,8 +15,8 @@ enum Figure {
     Instructions,
     /// Bytes per key, settled.
     BytesPerKey { keys: &'static str },
-    /// Milliseconds by which the longest call exceeds the longest gap of an empty loop, in the
-    /// median run.
+    /// Milliseconds by which the longest call exceeds the longest gap of an empty loop, each in its
+    /// least disturbed run: an interruption makes either longer, never shorter.
     Pause { what: &'static str },
 }
 
@@ -133,7 +132,9 @@ fn find(findings: &Findings, figure: &Figure) -> Option<f64> {
         }
         Figure::Pause { what } => {
             let (_, runs) = findings.pauses.iter().find(|(name, _)| name == what)?;
-            Some(median(runs.iter().map(|pause| pause.excess_ms()).collect()))
+            let call = runs.iter().map(|pause| pause.call).min()?;
+            let gap = runs.iter().map(|pause| pause.gap).min()?;
+            Some((call.as_secs_f64() - gap.as_secs_f64()) * 1e3)
         }
     }
 }
