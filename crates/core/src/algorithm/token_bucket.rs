@@ -79,12 +79,8 @@ impl Bucket {
 
     #[inline]
     pub(super) fn admit(&self, state: State, at: Moment, cost: u64) -> Option<State> {
-        if cost > self.most_at_once {
-            return None;
-        }
-        let leaked = self.leak(state, at.now);
-        let debt = leaked.debt + cost * self.period;
-        if debt <= self.burst { Some(State(debt, leaked.last)) } else { None }
+        let step = self.ask(state, at, cost, Patience::Now);
+        if step.ruling == Ruling::Allow { Some(step.next) } else { None }
     }
 
     /// What becomes of a charge of at least 1.
