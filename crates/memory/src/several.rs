@@ -160,7 +160,7 @@ impl Memory {
         }
         let mut logs = Locked::default();
         if slots.iter().any(Slot::is_log) {
-            self.trickle_logs(now);
+            self.trickle_logs(now, 1);
             logs = self.logs.lock(slots.iter().filter(|slot| slot.is_log()).map(|s| s.asked.key));
         }
         self.look(slots, None);

@@ -11,9 +11,11 @@ use crate::sync::Ordering;
 use crate::table::{Entry, View};
 use crate::tally::Place;
 
-/// Buckets per due step: 64 KiB to look through.
-pub(crate) const STEP: u64 = 512;
-/// Shards of logs per due step, if they are due as well.
+/// Buckets per due step: 8 KiB to look through, some microseconds.
+const STEP: u64 = 64;
+/// Steps that one call takes at most, after a gap in which so many came due.
+const STEPS: u64 = 8;
+/// Shards of logs that one call looks through at most, likewise.
 const SHARDS: u64 = 16;
 /// Buckets that are compared when an entry has to give way: some 30 entries.
 pub(crate) const CANDIDATES: u64 = 8;
@@ -33,20 +35,20 @@ impl Memory {
     #[cold]
     fn sweep_due(&self, now: Tick) {
         let count = self.table.count();
-        if self.pace.claim(now, count.div_ceil(STEP)) {
-            let step = STEP.min(count);
-            let from = self.hand.fetch_add(step, Ordering::Relaxed);
-            for offset in 0..step {
-                self.sweep(from.wrapping_add(offset).checked_rem(count).unwrap_or(0), now);
-            }
+        let steps = self.pace.claim(now, count.div_ceil(STEP), STEPS);
+        let buckets = steps.saturating_mul(STEP).min(count);
+        let from = self.hand.fetch_add(buckets, Ordering::Relaxed);
+        for offset in 0..buckets {
+            self.sweep(from.wrapping_add(offset).checked_rem(count).unwrap_or(0), now);
         }
-        (0..SHARDS).for_each(|_| self.trickle_logs(now));
+        self.trickle_logs(now, SHARDS);
     }
 
-    /// The same for a shard of logs.
-    pub(crate) fn trickle_logs(&self, now: Tick) {
-        if self.logs_pace.is_due(now) && self.logs_pace.claim(now, Logs::SHARDS) {
-            self.logs.sweep(&self.tally, now);
+    /// The same for the shards of logs, `most` of them.
+    pub(crate) fn trickle_logs(&self, now: Tick, most: u64) {
+        if self.logs_pace.is_due(now) {
+            let shards = self.logs_pace.claim(now, Logs::SHARDS, most);
+            (0..shards).for_each(|_| self.logs.sweep(&self.tally, now));
         }
     }
 
