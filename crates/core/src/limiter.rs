@@ -64,25 +64,25 @@ impl<S: LocalStore> Limiter<S> {
     /// Charges 1 to `key`.
     #[inline]
     pub fn check<'k>(&self, key: impl Into<Key<'k>>) -> Decision<'_> {
-        self.decide(Mode::Charge, key.into(), 1)
+        self.decide(Mode::Charge, key, 1)
     }
 
     /// Charges `cost` to `key`; 0 always passes, more than the capacity never does.
     #[inline]
     pub fn check_n<'k>(&self, key: impl Into<Key<'k>>, cost: u64) -> Decision<'_> {
-        self.decide(Mode::Charge, key.into(), cost)
+        self.decide(Mode::Charge, key, cost)
     }
 
     /// What charging `cost` would be told; nothing is written.
     #[inline]
     pub fn peek<'k>(&self, key: impl Into<Key<'k>>, cost: u64) -> Decision<'_> {
-        self.decide(Mode::Peek, key.into(), cost)
+        self.decide(Mode::Peek, key, cost)
     }
 
     /// Charges as much of `most` as is left; [`Decision::granted`] says how much that was.
     #[inline]
     pub fn take_up_to<'k>(&self, key: impl Into<Key<'k>>, most: u64) -> Decision<'_> {
-        self.decide(Mode::UpTo, key.into(), most)
+        self.decide(Mode::UpTo, key, most)
     }
 
     /// Charges `cost` and keeps the receipts, to give the charge back or settle it later.
@@ -122,10 +122,10 @@ impl<S: LocalStore> Limiter<S> {
 
     // Always: what is known of a call, such as its mode, spares most of a decision's work.
     #[inline(always)]
-    fn decide(&self, mode: Mode, key: Key<'_>, cost: u64) -> Decision<'_> {
+    fn decide<'k>(&self, mode: Mode, key: impl Into<Key<'k>>, cost: u64) -> Decision<'_> {
         match &*self.limits {
             [limit] => self.store.decide_one(mode, &Charge::new(limit, key).cost(cost)),
-            _ => self.decide_several(mode, key, cost),
+            _ => self.decide_several(mode, key.into(), cost),
         }
     }
 
@@ -250,8 +250,20 @@ impl Limiter<dyn Store> {
 pub struct Receipts<'k>(Few<Receipt<'k>>);
 
 impl<'k> Receipts<'k> {
-    fn split(mut decision: Decision<'k>, key: Key<'k>) -> (Decision<'k>, Receipts<'k>) {
+    /// Takes the receipts of a decision, for faces like this one; `key` must be the key that was
+    /// charged.
+    #[inline]
+    pub fn split(mut decision: Decision<'k>, key: Key<'k>) -> (Decision<'k>, Receipts<'k>) {
         let receipts = decision.answers_mut().filter_map(|a| a.take_receipt(key)).collect();
         (decision, Receipts(receipts))
+    }
+}
+
+impl<'k> IntoIterator for Receipts<'k> {
+    type Item = Receipt<'k>;
+    type IntoIter = <Few<Receipt<'k>> as IntoIterator>::IntoIter;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
     }
 }

@@ -5,6 +5,8 @@
 //! one compare-and-swap charges, a refusal writes nothing. There is no background thread; calls
 //! sweep what has recovered, each a bounded little.
 //!
+//! [`Single`] is one limit without a key, at half the cost.
+//!
 //! ```
 //! use std::sync::Arc;
 //! use tollgate_core::{Limit, Limiter};
@@ -33,6 +35,7 @@ mod memory;
 mod pace;
 mod several;
 mod shapes;
+mod single;
 mod sweep;
 #[allow(unexpected_cfgs, reason = "`--cfg shuttle` is set by scripts/shuttle alone")]
 mod sync;
@@ -42,4 +45,5 @@ mod tally;
 pub use builder::{BuildError, MemoryBuilder};
 pub use clock::SystemClock;
 pub use memory::Memory;
+pub use single::Single;
 pub use tally::Stats;

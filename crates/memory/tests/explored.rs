@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use shuttle::thread;
 use tollgate_core::{Algorithm, Charge, Limit, LocalStore, ManualClock, Mode, Span, Tick};
-use tollgate_memory::Memory;
+use tollgate_memory::{Memory, Single};
 
 const ORDERS: usize = 3_000;
 
@@ -141,4 +141,27 @@ fn eviction_and_sweeping_keep_the_count_true_and_the_cap() {
         memory.decide_at(now, Mode::Charge, &[Charge::new(&bucket, 1u64).cost(0)]);
         assert_eq!(memory.stats().entries, 0, "{:?}", memory.stats());
     });
+}
+
+#[test]
+fn tasks_that_share_a_single_admit_the_bound_and_lose_no_refund() {
+    let window = Algorithm::FixedWindow(Default::default());
+    for algorithm in [Algorithm::TokenBucket, window, Algorithm::SlidingLog] {
+        explore(move || {
+            let clock = ManualClock::at(Tick::from_micros(1_764_000_000_000_000));
+            let three = Limit::builder("three", "3/day".parse().unwrap()).algorithm(algorithm);
+            let single = Arc::new(Single::with_clock(three.build().unwrap(), clock));
+            let on = single.clone();
+            let admitted = sum(3, move |task| {
+                let (first, receipts) = on.charge(1);
+                if task == 0 {
+                    on.refund(receipts);
+                    return on.check().granted();
+                }
+                first.granted() + on.check().granted()
+            });
+            assert_eq!(admitted + single.take_up_to(3).granted(), 3);
+            assert!(single.check().is_denied());
+        });
+    }
 }

@@ -7,7 +7,7 @@ pub use tollgate_core::{
     LimitError, LocalStore, ManualClock, Mode, Queue, Quota, QuotaError, Receipt, Receipts, Reply,
     Resolution, Span, SpanError, Store, StoreError, Tick, Verdict,
 };
-pub use tollgate_memory::Memory;
+pub use tollgate_memory::{Memory, Single};
 
 /// One or more limits, counted in this process unless another store is named.
 ///
