@@ -38,7 +38,7 @@ fn keyed(name: &str) -> Run<String> {
 }
 
 fn plain(name: &str) -> Run<()> {
-    let mut lanes = unkeyed().into_iter();
+    let mut lanes = unkeyed(Burst::Endless).into_iter();
     (lanes.find(|lane| lane.name == name).expect("a lane of that name"), vec![(); COUNTED_CALLS])
 }
 

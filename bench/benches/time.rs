@@ -49,7 +49,8 @@ fn decisions(criterion: &mut Criterion) {
     time(criterion, "string, 1 k", lanes(Burst::Endless, KEYS), KEYS, CALLS);
     time(criterion, "variants, 1 k", variants(KEYS), KEYS, CALLS);
     time(criterion, "refusal, hot key", lanes(Burst::One, 1), 1, 0);
-    time(criterion, "no key", unkeyed(), 1, CALLS);
+    time(criterion, "no key", unkeyed(Burst::Endless), 1, CALLS);
+    time(criterion, "refusal, no key", unkeyed(Burst::One), 1, 0);
 }
 
 criterion_group!(benches, decisions);

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use tollgate_core::{Algorithm, Charge, Key, Limit, Limiter, Mode, Quota, Span};
-use tollgate_memory::Memory;
+use tollgate_memory::{Memory, Single};
 
 use crate::Keyed;
 use crate::peers::Burst;
@@ -83,18 +83,27 @@ impl AsKey for std::net::Ipv6Addr {
     }
 }
 
-/// A limit for all callers together has one key.
-impl AsKey for () {
-    #[inline]
-    fn as_key(&self) -> Key<'_> {
-        0u64.into()
-    }
-}
-
 impl<K: AsKey> Keyed<K> for Tollgate {
     #[inline]
     fn decide(&self, key: &K) -> bool {
         self.0.check(key.as_key()).is_allowed()
+    }
+}
+
+/// A limit for all callers together.
+pub struct Unkeyed(Single);
+
+impl Unkeyed {
+    /// One token bucket.
+    pub fn new(burst: Burst) -> Unkeyed {
+        Unkeyed(Single::new(bucket("per-minute", Span::MINUTE, burst)))
+    }
+}
+
+impl Keyed<()> for Unkeyed {
+    #[inline]
+    fn decide(&self, (): &()) -> bool {
+        self.0.check().is_allowed()
     }
 }
 

@@ -8,7 +8,7 @@ use crate::Lane;
 use crate::floor::Floor;
 use crate::layers;
 use crate::memory::{Weight, weigh};
-use crate::ours::{AsKey, Batched, Tollgate};
+use crate::ours::{AsKey, Batched, Tollgate, Unkeyed};
 use crate::pauses::{self, Pause};
 use crate::peers::{
     Burst, Governor, GovernorDirect, LeakyBucket, Limitador, RateLimit, Throttlecrab,
@@ -131,8 +131,14 @@ impl Findings {
         let refused = string_lanes(1, Burst::One);
         self.add("refusal, hot key", one(&refused, 1, Order::Hot));
         self.add("refusal, hot key, two callers", two(&refused, 1, Order::Hot));
-        self.add("no key", run(&unkeyed(), 1, Order::Hot, Callers::One, extent));
-        self.add("no key, two callers", run(&unkeyed(), 1, Order::Hot, Callers::Two, extent));
+        for (scenario, burst) in [("no key", Burst::Endless), ("refusal, no key", Burst::One)] {
+            let lanes = unkeyed(burst);
+            self.add(scenario, run(&lanes, 1, Order::Hot, Callers::One, extent));
+            self.add(
+                format!("{scenario}, two callers"),
+                run(&lanes, 1, Order::Hot, Callers::Two, extent),
+            );
+        }
         for (size, keys) in [("1 k", 1_000), ("1 M", 1_000_000)] {
             let lanes = variants(keys);
             self.add(format!("variants, {size}"), one(&lanes, keys, Order::Uniform));
@@ -250,13 +256,15 @@ fn run_plain<K: Kind + AsKey + Hash + Eq + 'static>(keys: u64, extent: Extent) -
 }
 
 /// The limiters without keys.
-pub fn unkeyed() -> Vec<Lane<'static, ()>> {
-    vec![
-        Lane::new("governor", GovernorDirect::new(Burst::Endless)),
-        Lane::new("leaky-bucket", LeakyBucket::new(Burst::Endless)),
-        Lane::new("ratelimit", RateLimit::new(Burst::Endless)),
-        Lane::new(OURS, Tollgate::new(1, Burst::Endless)),
-    ]
+pub fn unkeyed(burst: Burst) -> Vec<Lane<'static, ()>> {
+    let lanes = vec![
+        Lane::new("governor", GovernorDirect::new(burst)),
+        Lane::new("leaky-bucket", LeakyBucket::new(burst)),
+        Lane::new("ratelimit", RateLimit::new(burst)),
+        Lane::new(OURS, Unkeyed::new(burst)),
+    ];
+    fill(&lanes, 1);
+    lanes
 }
 
 /// Tollgate asked in different ways.
