@@ -15,11 +15,10 @@ use tollgate_core::{Clock, Span, Tick};
 #[derive(Debug)]
 pub struct SystemClock {
     counter: quanta::Clock,
-    start: u64,
     /// Microseconds per count, in units of 2^-64: a product's upper half is whole microseconds.
     scale: u64,
-    /// Microseconds since the epoch at the start.
-    wall: u64,
+    /// Microseconds since the epoch when the counter stood at 0, modulo 2^64.
+    zero: u64,
 }
 
 impl SystemClock {
@@ -29,9 +28,10 @@ impl SystemClock {
         #[expect(clippy::disallowed_methods, reason = "this is time's one owner")]
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let counter = quanta::Clock::new();
-        let start = counter.raw();
+        let scale = scale(&counter);
+        let since_zero = micros(counter.raw(), scale);
         let wall = Tick::EPOCH.after(Span::from(wall)).as_micros();
-        SystemClock { scale: scale(&counter), counter, start, wall }
+        SystemClock { counter, scale, zero: wall.wrapping_sub(since_zero) }
     }
 }
 
@@ -44,12 +44,16 @@ impl Default for SystemClock {
 impl Clock for SystemClock {
     #[inline]
     fn now(&self) -> Tick {
-        // Processors' counters may differ by a few counts.
-        let counts = self.counter.raw().saturating_sub(self.start);
-        let (_, micros) = counts.carrying_mul(self.scale, 0);
-        // Both are far below 2^63: a counter would overflow before.
-        Tick::from_micros(self.wall.wrapping_add(micros))
+        // Far below 2^63: a counter would overflow before.
+        Tick::from_micros(self.zero.wrapping_add(micros(self.counter.raw(), self.scale)))
     }
+}
+
+/// Whole microseconds in so many counts.
+#[inline]
+fn micros(counts: u64, scale: u64) -> u64 {
+    let (_, micros) = counts.carrying_mul(scale, 0);
+    micros
 }
 
 /// Microseconds per count × 2^64, rounded down: from what 2^40 counts, minutes at least, last in
