@@ -16,6 +16,7 @@ use crate::quota::Quota;
 
 pub use builder::LimitBuilder;
 pub use error::LimitError;
+use error::Kind;
 use identity::Fnv;
 
 /// A named quota with an algorithm: what a charge is made against.
@@ -56,6 +57,31 @@ impl Limit {
     /// A limit of another algorithm or tick.
     pub fn builder(name: &str, quota: Quota) -> LimitBuilder<'_> {
         LimitBuilder { name, quota, algorithm: Algorithm::default(), resolution: None }
+    }
+
+    /// The same limit of another quota: of one name, algorithm, period and tick, so of one count.
+    ///
+    /// ```
+    /// use tollgate_core::{Limit, Quota};
+    /// let free = Limit::new("plan", Quota::per_day(100))?;
+    /// let paid = free.with_quota(Quota::per_day(5_000))?;
+    /// assert_eq!((paid.capacity(), paid.id()), (5_000, free.id()));
+    /// let error = free.with_quota(Quota::per_hour(300)).unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "`300/h` would be another count; expected the period of the limit, 1d"
+    /// );
+    /// # Ok::<(), tollgate_core::LimitError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the period is another one, or as [`LimitBuilder::build`].
+    pub fn with_quota(&self, quota: Quota) -> Result<Limit, LimitError> {
+        let Limit { algorithm, resolution, .. } = *self;
+        if quota.period() != self.quota.period() {
+            return Err(LimitError { quota, algorithm, kind: Kind::Period(self.quota.period()) });
+        }
+        Limit::builder(&self.name, quota).algorithm(algorithm).resolution(resolution).build()
     }
 
     /// The name in answers, metrics and keys.
@@ -140,6 +166,8 @@ impl Limit {
     #[inline]
     #[must_use]
     pub fn phase(&self, key: &Key<'_>) -> u64 {
+        // The rule first: who has asked for it has asked for this as well.
+        let Rule::Words(WordRule::Fixed(_)) = self.rule else { return 0 };
         if self.algorithm != Algorithm::FixedWindow(Anchor::Spread) {
             return 0;
         }

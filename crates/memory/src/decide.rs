@@ -23,7 +23,7 @@ pub(crate) struct Asked<'l> {
 }
 
 impl<'l> Asked<'l> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(charge: &Charge<'l, '_>, key: Fingerprint) -> Asked<'l> {
         let Charge { limit, cost, effect, patience, .. } = *charge;
         Asked { limit, key, phase: limit.phase(&charge.key), cost, effect, patience }
@@ -109,7 +109,7 @@ impl Memory {
             // Nothing depends on what was read, only on its being near.
             std::hint::black_box(touched);
             for (key, charge) in keys.iter().zip(batch) {
-                tell(self.decide_alone(now, mode, charge, *key));
+                tell(self.decide_alone(now, mode, Asked::new(charge, *key)));
             }
         }
     }

@@ -2,19 +2,18 @@
 //!
 //! One look at its entry, one question to its rule. What passes at once is written by one
 //! compare-and-swap. A refusal and a peek write nothing and look nothing up again: refusals are what
-//! attackers cause, and are to cost no more than what is admitted.
+//! attackers cause, and are to cost little more than what is admitted.
 
-use tollgate_core::algorithm::{Moment, Rule, Ruling, State, WordRule};
-use tollgate_core::{Answer, Charge, Decision, Mode, Tick, Verdict};
+use tollgate_core::algorithm::{Moment, Rule, State, WordRule};
+use tollgate_core::{Answer, Decision, Mode, Tick, Verdict};
 
 use crate::bucket::Lock;
 use crate::decide::Asked;
-use crate::fingerprint::Fingerprint;
 use crate::memory::Memory;
-use crate::sync::Patience;
 use crate::table::Hit;
 
 /// A known key's entry, and the rule that is asked about it.
+#[derive(Clone, Copy)]
 pub(crate) struct Known<'t, 'l> {
     hit: Hit<'t>,
     rule: &'l WordRule,
@@ -51,67 +50,85 @@ impl<'t> Admitted<'t> {
         &self,
         mut lock: Lock<'t>,
         now: Tick,
-        charge: &Charge<'l, '_>,
+        asked: &Asked<'l>,
     ) -> Answer<'l> {
         let Admitted { hit: Hit { entry, .. }, at, next } = *self;
-        let Charge { limit, cost, effect, .. } = *charge;
+        let Asked { limit, cost, effect, .. } = *asked;
         lock.write(entry.cell, next, entry.shape);
         Answer::new(limit, effect, Verdict::Allow, cost, next, (now, at))
     }
 }
 
 impl Memory {
-    /// Decides one charge. A known key is decided here; all else (a new key, a block, a log, a charge
-    /// of what is left, a place in a queue, another writer at work) is left to [`Memory::decide_with_care`].
+    /// Decides one charge. What passes at once of a known key is decided here; all else elsewhere,
+    /// so that the registers are for this.
     #[inline(always)]
-    pub(crate) fn decide_alone<'l>(
-        &self,
-        now: Tick,
-        mode: Mode,
-        charge: &Charge<'l, '_>,
-        key: Fingerprint,
-    ) -> Decision<'l> {
-        if mode != Mode::UpTo
-            && self.blocks.is_empty()
-            && let Some(Known { hit, rule, at }) = self.known(now, charge, key)
-        {
-            let Charge { limit, cost, effect, patience, .. } = *charge;
-            let state = hit.entry.state;
-            let step = rule.ask(state, at, cost, patience);
-            let answer = |verdict, charged| {
-                let answer = Answer::new(limit, effect, verdict, charged, step.next, (now, at));
-                Decision::of_one(answer, cost)
-            };
-            if mode == Mode::Charge && step.ruling == Ruling::Allow && cost > 0 {
-                if let Some(mut lock) = hit.lock() {
-                    lock.write(hit.entry.cell, step.next, hit.entry.shape);
-                    drop(lock);
-                    return answer(Verdict::Allow, cost);
-                }
-                // Looked at again at once, it would most likely still be locked.
-                Patience::default().give_way();
-            } else if mode == Mode::Peek || step.next == state {
-                // As of the look that read the state: its second reading of the version, after an
-                // acquire fence, proved that both words were one writer's and stood at that moment.
-                // The rule needs nothing else, and where nothing is written there is nothing that a
-                // third reading could guard.
-                return answer(limit.verdict(step.ruling, now), 0);
-            }
+    pub(crate) fn decide_alone<'l>(&self, now: Tick, mode: Mode, asked: Asked<'l>) -> Decision<'l> {
+        if mode == Mode::UpTo || !self.blocks.is_empty() {
+            return self.decide_with_care(now, mode, asked);
         }
-        self.decide_with_care(now, mode, Asked::new(charge, key))
+        let Some(known) = self.known(now, &asked) else {
+            return self.decide_with_care(now, mode, asked);
+        };
+        if mode == Mode::Charge
+            && let Some(admitted) = known.admit(asked.cost)
+        {
+            return match admitted.lock() {
+                Some(lock) => Decision::of_one(admitted.charge(lock, now, &asked), asked.cost),
+                None => self.decide_again(now, asked),
+            };
+        }
+        self.tell(now, mode, known.hit.entry.state, asked)
     }
 
     /// A single look at a known key, to ask a rule that keeps two words; nothing is written.
     #[inline(always)]
-    pub(crate) fn known<'l>(
-        &self,
-        now: Tick,
-        charge: &Charge<'l, '_>,
-        key: Fingerprint,
-    ) -> Option<Known<'_, 'l>> {
-        let hit = self.table.glance(key)?;
-        let Rule::Words(rule) = charge.limit.rule() else { return None };
-        let fits = self.shapes.fits(hit.entry.shape, charge.limit);
-        fits.then(|| Known { hit, rule, at: charge.limit.moment(now, &charge.key) })
+    pub(crate) fn known<'l>(&self, now: Tick, asked: &Asked<'l>) -> Option<Known<'_, 'l>> {
+        let hit = self.table.glance(asked.key)?;
+        if !self.shapes.fits(hit.entry.shape, asked.limit) {
+            return None;
+        }
+        let at = asked.limit.moment_of(now, asked.phase);
+        let Rule::Words(rule) = asked.limit.rule() else { return None };
+        Some(Known { hit, rule, at })
+    }
+
+    /// Tells what does not pass at once, or is only asked, of a known key's state.
+    #[inline(never)]
+    fn tell<'l>(&self, now: Tick, mode: Mode, state: State, asked: Asked<'l>) -> Decision<'l> {
+        let Asked { limit, cost, effect, patience, .. } = asked;
+        let at = limit.moment_of(now, asked.phase);
+        if let Rule::Words(rule) = limit.rule()
+            && let step = rule.ask(state, at, cost, patience)
+            && (mode == Mode::Peek || step.next == state)
+        {
+            // As of the look that read the state: its second reading of the version, after an
+            // acquire fence, proved that both words were one writer's and stood at that moment. The
+            // rule needs nothing else, and where nothing is written there is nothing that a third
+            // reading could guard.
+            let verdict = limit.verdict(step.ruling, now);
+            let answer = Answer::new(limit, effect, verdict, 0, step.next, (now, at));
+            return Decision::of_one(answer, cost);
+        }
+        self.decide_with_care(now, mode, asked)
+    }
+
+    /// Decides a charge whose bucket was changed before it could be locked: most likely by a charge
+    /// of the same key, so that one more look, once that is written, mostly does.
+    #[cold]
+    #[inline(never)]
+    fn decide_again<'l>(&self, now: Tick, asked: Asked<'l>) -> Decision<'l> {
+        loop {
+            self.table.wait(asked.key);
+            let Some(known) = self.known(now, &asked) else {
+                return self.decide_with_care(now, Mode::Charge, asked);
+            };
+            let Some(admitted) = known.admit(asked.cost) else {
+                return self.tell(now, Mode::Charge, known.hit.entry.state, asked);
+            };
+            if let Some(lock) = admitted.lock() {
+                return Decision::of_one(admitted.charge(lock, now, &asked), asked.cost);
+            }
+        }
     }
 }

@@ -10,6 +10,7 @@ use tollgate_core::{
 use crate::blocks::Blocks;
 use crate::builder::MemoryBuilder;
 use crate::clock::SystemClock;
+use crate::decide::Asked;
 use crate::fingerprint::{Fingerprint, Seeds};
 use crate::logs::Logs;
 use crate::pace::Pace;
@@ -117,10 +118,7 @@ impl Memory {
     pub fn decide_at<'l>(&self, now: Tick, mode: Mode, charges: &[Charge<'l, '_>]) -> Decision<'l> {
         self.trickle(now);
         match charges {
-            [charge] => {
-                let key = self.fingerprint(charge.limit, &charge.key);
-                self.decide_alone(now, mode, charge, key)
-            }
+            [charge] => self.decide_alone(now, mode, self.asked(charge)),
             _ => self.decide_several(now, mode, charges),
         }
     }
@@ -173,7 +171,12 @@ impl Memory {
 
     #[inline(always)]
     pub(crate) fn fingerprint(&self, limit: &Limit, key: &Key<'_>) -> Fingerprint {
-        self.seeds.fingerprint(limit.id(), key)
+        self.seeds.fingerprint(limit, self.seeds.hash(key))
+    }
+
+    #[inline(always)]
+    pub(crate) fn asked<'l>(&self, charge: &Charge<'l, '_>) -> Asked<'l> {
+        Asked::new(charge, self.fingerprint(charge.limit, &charge.key))
     }
 }
 
@@ -199,7 +202,7 @@ impl LocalStore for Memory {
     fn decide_one<'l>(&self, mode: Mode, charge: &Charge<'l, '_>) -> Decision<'l> {
         let now = self.time.now();
         self.trickle(now);
-        self.decide_alone(now, mode, charge, self.fingerprint(charge.limit, &charge.key))
+        self.decide_alone(now, mode, self.asked(charge))
     }
 
     fn give_now(&self, receipt: Receipt<'_>, actual: u64) {

@@ -107,10 +107,10 @@ impl Memory {
         charges: [&Charge<'l, '_>; N],
     ) -> Option<Decision<'l>> {
         // All fingerprints before the first entry is read, so that the machine fetches all at once.
-        let keys = charges.map(|charge| self.fingerprint(charge.limit, &charge.key));
+        let asked = charges.map(|charge| self.asked(charge));
         let mut admitted = [None; N];
-        for ((admitted, key), charge) in admitted.iter_mut().zip(keys).zip(charges) {
-            *admitted = Some(self.known(now, charge, key)?.admit(charge.cost)?);
+        for (admitted, asked) in admitted.iter_mut().zip(&asked) {
+            *admitted = Some(self.known(now, asked)?.admit(asked.cost)?);
         }
         let mut locks = [const { None }; N];
         for (lock, admitted) in locks.iter_mut().zip(&admitted) {
@@ -120,9 +120,9 @@ impl Memory {
         // Once all locks are held, each can go with its write.
         let held = locks.iter_mut().filter_map(Option::take);
         let mut answers = [const { None }; 4];
-        let all = answers.iter_mut().zip(held).zip(admitted.iter().flatten()).zip(charges);
-        for (((answer, lock), admitted), charge) in all {
-            *answer = Some(admitted.charge(lock, now, charge));
+        let all = answers.iter_mut().zip(held).zip(admitted.iter().flatten()).zip(&asked);
+        for (((answer, lock), admitted), asked) in all {
+            *answer = Some(admitted.charge(lock, now, asked));
         }
         let granted = charges.iter().map(|charge| charge.cost).min().unwrap_or(0);
         Some(Decision::new(Few::up_to_four(answers), granted))
@@ -131,9 +131,7 @@ impl Memory {
     #[cold]
     #[inline(never)]
     fn decide_slots<'l>(&self, now: Tick, mode: Mode, charges: &[Charge<'l, '_>]) -> Decision<'l> {
-        let slot = |charge: &Charge<'l, '_>| {
-            Slot::from(Asked::new(charge, self.fingerprint(charge.limit, &charge.key)))
-        };
+        let slot = |charge: &Charge<'l, '_>| Slot::from(self.asked(charge));
         match charges {
             [a, b] => self.decide_asked(now, mode, &mut [a, b].map(slot)),
             [a, b, c] => self.decide_asked(now, mode, &mut [a, b, c].map(slot)),

@@ -75,7 +75,7 @@ impl Table {
             let home = size.home(key.0);
             let bucket = self.buckets.at(home);
             if let Some(seen) = self.quiet(bucket, size) {
-                let entry = self.find(bucket, seen.link(), key.0).map(Entry::read);
+                let entry = self.find(bucket, seen, key.0).map(Entry::read);
                 // Rules are asked of whole states only, never of two halves.
                 if bucket.still(seen) {
                     return View { home, bucket, seen, entry };
@@ -92,10 +92,19 @@ impl Table {
         let bucket = self.buckets.at(size.home(key.0));
         // What is found is where it belongs, even if the size has changed meanwhile.
         let seen = bucket.quiet()?;
-        let entry = Entry::read(self.find(bucket, seen.link(), key.0)?);
+        let entry = Entry::read(self.find(bucket, seen, key.0)?);
         let hit = Hit { bucket, seen, entry };
         // Rules are asked of whole states only, never of two halves.
         hit.still().then_some(hit)
+    }
+
+    /// Waits while a writer is at work where a key lives.
+    pub(crate) fn wait(&self, key: Fingerprint) {
+        let bucket = self.buckets.at(self.home(key));
+        let mut patience = Patience::default();
+        while bucket.quiet().is_none() {
+            patience.pause();
+        }
     }
 
     /// The version of a bucket found by this size, unless a writer is at work.
@@ -135,10 +144,10 @@ impl Table {
         }
     }
 
-    /// A key in a locked chain.
+    /// A key in a locked chain that nothing has been written to yet.
     pub(crate) fn view_in<'t>(&'t self, lock: &Lock<'t>, home: u64, key: Fingerprint) -> View<'t> {
         let (bucket, seen) = (lock.bucket(), lock.seen());
-        View { home, bucket, seen, entry: self.find(bucket, lock.link(), key.0).map(Entry::read) }
+        View { home, bucket, seen, entry: self.find(bucket, seen, key.0).map(Entry::read) }
     }
 
     /// Every entry of a chain and its tag, for as long as the chain stands as it was seen.

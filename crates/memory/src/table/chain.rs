@@ -6,7 +6,7 @@ use tollgate_core::Few;
 use tollgate_core::algorithm::State;
 
 use super::Table;
-use crate::bucket::{Bucket, Cell, Link, Lock};
+use crate::bucket::{Bucket, Cell, Control, Link, Lock};
 use crate::sync::whole;
 
 /// Buckets in the longest chain: 45 entries, ten times the usual.
@@ -100,7 +100,7 @@ impl Table {
     pub(super) fn find<'t>(
         &'t self,
         first: &'t Bucket,
-        link: Option<Link>,
+        seen: Control,
         tag: u64,
     ) -> Option<&'t Cell> {
         // Most are in the cell that an insertion prefers, and the processor comes to expect it.
@@ -109,14 +109,14 @@ impl Table {
             return Some(likely);
         }
         let near = first.cells().iter().find(|cell| cell.tag() == tag);
-        near.or_else(|| self.find_beyond(link?, tag))
+        near.or_else(|| self.find_beyond(seen, tag))
     }
 
     // Cold, so that the registers are for those found near: they are more.
     #[cold]
     #[inline(never)]
-    fn find_beyond(&self, link: Link, tag: u64) -> Option<&Cell> {
-        let buckets = self.overflow_of(Some(link)).map(|link| self.overflow.at(link.0));
+    fn find_beyond(&self, seen: Control, tag: u64) -> Option<&Cell> {
+        let buckets = self.overflow_of(seen.link()).map(|link| self.overflow.at(link.0));
         buckets.flat_map(Bucket::cells).find(|cell| cell.tag() == tag)
     }
 
