@@ -15,8 +15,8 @@ use crate::key::{Key, Net};
 use crate::quota::Quota;
 
 pub use builder::LimitBuilder;
-pub use error::LimitError;
 use error::Kind;
+pub use error::LimitError;
 use identity::Fnv;
 
 /// A named quota with an algorithm: what a charge is made against.

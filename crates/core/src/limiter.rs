@@ -7,7 +7,8 @@ use crate::charge::{Charge, Mode, Receipt};
 use crate::decision::Decision;
 use crate::few::Few;
 use crate::key::Key;
-use crate::limit::Limit;
+use crate::limit::{Limit, LimitError};
+use crate::quota::Quota;
 use crate::store::{LocalStore, Store, StoreError};
 
 /// One or more limits over a store; every check is charged on all of them or on none.
@@ -45,6 +46,32 @@ impl<S: ?Sized> Limiter<S> {
     #[must_use]
     pub fn store(&self) -> &Arc<S> {
         &self.store
+    }
+
+    /// The same limiter under other quotas, such as those of the caller's plan: `quota_of` says what a
+    /// limit's is now, or nothing for one that stays. The counts are the same, so that a client whose
+    /// plan changes keeps what it has used.
+    ///
+    /// Made for one call or kept for many: it costs an allocation or two for each limit that changes,
+    /// and none if all stay as they are.
+    ///
+    /// # Errors
+    /// When a quota is of another period, since it would be another count, or cannot be counted
+    /// exactly. Nothing is charged then.
+    pub fn with_quotas(
+        &self,
+        mut quota_of: impl FnMut(&Limit) -> Option<Quota>,
+    ) -> Result<Limiter<S>, LimitError> {
+        let quota_of = |limit| quota_of(limit).filter(|quota| *quota != limit.quota());
+        let quotas: Few<Option<Quota>> = self.limits.iter().map(quota_of).collect();
+        if quotas.iter().all(Option::is_none) {
+            return Ok(self.clone());
+        }
+        let limits = self.limits.iter().zip(quotas).map(|(limit, quota)| match quota {
+            Some(quota) => limit.with_quota(quota),
+            None => Ok(limit.clone()),
+        });
+        Ok(Limiter { limits: limits.collect::<Result<_, _>>()?, store: self.store.clone() })
     }
 
     fn charges<'l, 'k>(&'l self, key: Key<'k>, cost: u64) -> Vec<Charge<'l, 'k>> {

@@ -25,7 +25,7 @@ const KEY: Key<'static> = Key::Bytes(b"");
 /// ```
 /// use tollgate_core::Limit;
 /// use tollgate_memory::Single;
-/// let upstream = Single::new(Limit::new("upstream", "50/s burst 3".parse()?)?);
+/// let upstream = Single::new(Limit::new("upstream", "6/minute burst 3".parse()?)?);
 /// assert!(upstream.check().is_allowed());
 /// assert_eq!(upstream.peek(2).remaining(), 0); // as if charged, but nothing is
 /// assert_eq!(upstream.take_up_to(10).granted(), 2);

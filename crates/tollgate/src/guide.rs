@@ -1,4 +1,4 @@
-//! The guide: choosing an algorithm, numbers and keys; proxies and headers; what several processes
+//! The guide: choosing an algorithm, numbers and keys; plans in a database; proxies and headers; what several processes
 //! admit together.
 
 #[doc = include_str!("../docs/algorithms.md")]
@@ -9,6 +9,9 @@ pub mod numbers {}
 
 #[doc = include_str!("../docs/keys.md")]
 pub mod keys {}
+
+#[doc = include_str!("../docs/plans.md")]
+pub mod plans {}
 
 #[doc = include_str!("../docs/several_processes.md")]
 pub mod several_processes {}

@@ -55,6 +55,20 @@ pub use tollgate_memory::{Memory, Single};
 /// # Ok::<(), tollgate::LimitError>(())
 /// ```
 ///
+/// Or the quotas come from elsewhere, for one call or for many:
+///
+/// ```
+/// # use tollgate::{Limit, Limiter, Quota};
+/// let limits = [Limit::new("minute", Quota::per_minute(5))?, Limit::new("plan", Quota::per_day(2))?];
+/// let limiter: Limiter = Limiter::new(limits);
+/// let bought = Quota::per_day(100); // as a database tells
+/// let paid = limiter.with_quotas(|limit| (limit.name() == "plan").then_some(bought))?;
+/// assert!(limiter.check_n("ann", 3).is_denied());
+/// assert!(paid.check_n("ann", 3).is_allowed());
+/// assert_eq!(paid.peek("ann", 0).remaining(), 2); // of the minute, which stays as it was
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// Over any store the calls are awaited, and fail when it cannot be asked:
 ///
 /// ```

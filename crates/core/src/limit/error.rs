@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::algorithm::{Algorithm, Resolution, SlidingLog};
+use crate::clock::Span;
 use crate::quota::Quota;
 
 /// The largest integer that whatever Lua computes may reach.
@@ -32,6 +33,7 @@ pub(super) enum Kind {
     BurstBelowTick(u64, Option<Resolution>),
     WindowBurst,
     LongLog,
+    Period(Span),
 }
 
 impl LimitError {
@@ -68,6 +70,10 @@ impl fmt::Display for LimitError {
                 f,
                 "`{quota}` as a sliding-log keeps every charge, at most {}; use a sliding-window",
                 SlidingLog::MOST
+            )?,
+            Kind::Period(period) => write!(
+                f,
+                "`{quota}` would be another count; expected the period of the limit, {period}"
             )?,
         }
         self.fitting_tick().map_or(Ok(()), |tick| write!(f, "; a tick of {tick} would fit"))
