@@ -12,7 +12,7 @@
 #![allow(
     clippy::arithmetic_side_effects,
     reason = "`FixedWindow::new` keeps limit and window \
-    below 2^51; instants are at most 2^53"
+    below 2^51; instants are at most 2^53, and so are words read from a store"
 )]
 
 use super::{Charged, Moment, Ruling, State, Step};
@@ -20,10 +20,10 @@ use super::{Charged, Moment, Ruling, State, Step};
 /// A fixed window of `window` ticks that admits `limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FixedWindow {
-    limit: u64,
+    pub(super) limit: u64,
     pub(super) window: u64,
-    start: Start,
-    far: u64,
+    pub(super) start: Start,
+    pub(super) far: u64,
 }
 
 /// What decides where a window begins.
@@ -111,7 +111,7 @@ impl FixedWindow {
         }
         // A clock that stepped back stays in the stored window.
         let begun = match self.start {
-            Start::Aligned => (stored * self.window).saturating_sub(at.phase),
+            Start::Aligned => stored.saturating_mul(self.window).saturating_sub(at.phase),
             Start::FirstHit => stored,
         };
         let back = begun.saturating_sub(at.now);
@@ -131,7 +131,7 @@ impl FixedWindow {
     #[inline]
     fn end(&self, window: u64, phase: u64) -> u64 {
         match self.start {
-            Start::Aligned => (window + 1) * self.window - phase,
+            Start::Aligned => (window + 1).saturating_mul(self.window) - phase,
             Start::FirstHit => window + self.window,
         }
     }

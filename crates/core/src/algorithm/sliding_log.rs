@@ -37,9 +37,9 @@ use super::{Charged, Moment, Ruling, State, Step};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SlidingLog {
-    limit: u64,
-    window: u64,
-    far: u64,
+    pub(super) limit: u64,
+    pub(super) window: u64,
+    pub(super) far: u64,
 }
 
 /// The charges of one key, lent by a store. Empty when it owes nothing.

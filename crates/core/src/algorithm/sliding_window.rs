@@ -13,7 +13,7 @@
 #![allow(
     clippy::arithmetic_side_effects,
     reason = "`SlidingWindow::new` proves 5 × L × W ≤ 2^53 \
-    and L < 2^31; instants are at most 2^53"
+    and L < 2^31; instants are at most 2^53, and so are words read from a store"
 )]
 
 use super::fixed_window::replace;
@@ -22,9 +22,9 @@ use super::{Charged, Moment, Ruling, State, Step};
 /// A sliding window counter over `window` ticks that admits `limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SlidingWindow {
-    limit: u64,
+    pub(super) limit: u64,
     pub(super) window: u64,
-    far: u64,
+    pub(super) far: u64,
 }
 
 /// Two counts rolled to a moment; `elapsed` ticks of window `k` have passed.
@@ -91,8 +91,8 @@ impl SlidingWindow {
         let rolled = self.roll(state, at.now);
         match (rolled.prev, rolled.cur) {
             (0, 0) => 0,
-            (_, 0) => self.window - rolled.elapsed + rolled.back,
-            (_, _) => 2 * self.window - rolled.elapsed + rolled.back,
+            (_, 0) => (self.window - rolled.elapsed).saturating_add(rolled.back),
+            (_, _) => (2 * self.window - rolled.elapsed).saturating_add(rolled.back),
         }
     }
 
@@ -128,7 +128,10 @@ impl SlidingWindow {
                 Rolled { k: k_now, prev: 0, cur: 0, elapsed: now - k_now * self.window, back: 0 }
             }
             // A clock that stepped back: as if it stood at the start of the stored window.
-            None => Rolled { k, prev, cur, elapsed: 0, back: k * self.window - now },
+            None => {
+                let back = k.saturating_mul(self.window) - now;
+                Rolled { k, prev, cur, elapsed: 0, back }
+            }
         }
     }
 
