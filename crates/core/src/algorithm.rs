@@ -14,6 +14,7 @@ mod leaky_bucket;
 mod sliding_log;
 mod sliding_window;
 mod token_bucket;
+pub mod twin;
 
 pub use choice::{Algorithm, Anchor, Queue, Resolution};
 pub use fixed_window::FixedWindow;
