@@ -16,16 +16,25 @@
 //! ```
 
 mod binary;
+mod builder;
+mod certificates;
+mod clock;
+mod cluster;
 mod directory;
 mod port;
 mod process;
 mod resp;
+mod sentinel;
 mod server;
 mod wait;
 
+pub use builder::{Builder, Clients};
+pub use certificates::Certificates;
+pub use cluster::Cluster;
 pub use port::Port;
 pub use resp::{Client, Value};
-pub use server::{Builder, Server};
+pub use sentinel::Sentinel;
+pub use server::Server;
 pub use wait::until;
 
 /// Ends the test: what it stands on is missing.

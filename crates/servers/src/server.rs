@@ -4,92 +4,18 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::builder::{ADMIN, Builder};
+use crate::certificates::Certificates;
+use crate::clock::Clock;
 use crate::directory::Directory;
+use crate::give_up;
 use crate::port::Port;
 use crate::process::Process;
 use crate::resp::{Client, Value};
-use crate::wait::until;
-use crate::{binary, give_up};
+use crate::wait::{pause, until};
 
 /// How long a server may take to answer, with both cores busy and a dataset to load.
 const START: Duration = Duration::from_secs(20);
-
-/// The user as whom this crate gives its orders, so that no test locks it out.
-const ADMIN: [&str; 2] = ["servers-admin", "servers-admin"];
-
-/// What a server shall be; [`Builder::start`] makes it so.
-#[derive(Debug)]
-pub struct Builder {
-    program: String,
-    arguments: Vec<String>,
-    password: Option<String>,
-}
-
-impl Builder {
-    fn new(program: &str, variable: &str) -> Self {
-        Self { program: binary::find(program, variable), arguments: Vec::new(), password: None }
-    }
-
-    /// One setting of the server, by the name that its configuration file would use.
-    #[must_use]
-    pub fn set(self, name: &str, value: &str) -> Self {
-        self.arguments([&format!("--{name}"), value])
-    }
-
-    /// More arguments, as on the command line.
-    #[must_use]
-    pub fn arguments<A: AsRef<str>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
-        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
-        self
-    }
-
-    /// The password of the default user, which [`Server::url`] then holds.
-    #[must_use]
-    pub fn password(mut self, password: &str) -> Self {
-        self.password = Some(password.to_owned());
-        self.set("requirepass", password)
-    }
-
-    /// One more user, with rules as `ACL SETUSER` takes them: `"~tollgate:* +eval +evalsha"`.
-    #[must_use]
-    pub fn user(self, name: &str, password: &str, rules: &str) -> Self {
-        let password = format!(">{password}");
-        let words = ["--user", name, "on", &password];
-        self.arguments(words.into_iter().chain(rules.split_whitespace()))
-    }
-
-    /// Starts the server and waits until it answers.
-    ///
-    /// # Panics
-    ///
-    /// When it does not answer within 20 s or ends before; the message holds what it printed.
-    #[must_use]
-    #[track_caller]
-    pub fn start(self) -> Server {
-        let (port, directory) = (Port::take(), Directory::new());
-        let number = port.number().to_string();
-        let folder = directory.path().display().to_string();
-        let mut command = vec![self.program];
-        for (name, value) in [
-            ("--port", number.as_str()),
-            ("--bind", "127.0.0.1"),
-            ("--dir", &folder),
-            ("--save", ""),
-            ("--enable-debug-command", "yes"),
-        ] {
-            command.extend([name.to_owned(), value.to_owned()]);
-        }
-        let [name, password] = ADMIN;
-        let password = format!(">{password}");
-        let admin = ["--user", name, "on", &password, "~*", "&*", "+@all"];
-        command.extend(admin.map(str::to_owned));
-        command.extend(self.arguments);
-        let process = Mutex::new(None);
-        let server = Server { command, process, port, directory, password: self.password };
-        server.start();
-        server
-    }
-}
 
 /// A running server of its own, ended with this value.
 ///
@@ -97,12 +23,21 @@ impl Builder {
 /// that one thread can disturb what others use.
 #[derive(Debug)]
 pub struct Server {
-    command: Vec<String>,
+    pub(crate) command: Vec<String>,
     // Before the folder, since it ends first.
-    process: Mutex<Option<Process>>,
-    directory: Directory,
-    port: Port,
-    password: Option<String>,
+    pub(crate) process: Mutex<Option<Process>>,
+    pub(crate) directory: Directory,
+    pub(crate) port: Port,
+    pub(crate) password: Option<String>,
+    pub(crate) tls: Option<Tls>,
+    pub(crate) clock: Option<Clock>,
+}
+
+/// The second port of a server with TLS.
+#[derive(Debug)]
+pub(crate) struct Tls {
+    pub(crate) port: Port,
+    pub(crate) certificates: Certificates,
 }
 
 impl Server {
@@ -118,25 +53,87 @@ impl Server {
         Builder::new("valkey-server", "TOLLGATE_VALKEY_SERVER")
     }
 
-    /// Where clients find it, with the default user's password if it has one.
+    /// Where clients find it, with the default user's password if it has one: `redis://…`, or
+    /// `rediss://…` if it has a port with TLS.
     #[must_use]
     pub fn url(&self) -> String {
         match &self.password {
             Some(password) => self.url_as("", password),
-            None => format!("redis://127.0.0.1:{}", self.port()),
+            None => self.url_with(""),
         }
     }
 
     /// Where a client finds it as `user`. Neither name nor password is escaped.
     #[must_use]
     pub fn url_as(&self, user: &str, password: &str) -> String {
-        format!("redis://{user}:{password}@127.0.0.1:{}", self.port())
+        self.url_with(&format!("{user}:{password}@"))
     }
 
-    /// Its port on 127.0.0.1, the same for its whole life.
+    fn url_with(&self, who: &str) -> String {
+        match &self.tls {
+            Some(tls) => format!("rediss://{who}127.0.0.1:{}", tls.port.number()),
+            None => format!("redis://{who}127.0.0.1:{}", self.port()),
+        }
+    }
+
+    /// Its port without TLS on 127.0.0.1, the same for its whole life.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port.number()
+    }
+
+    /// Its port with TLS on 127.0.0.1.
+    ///
+    /// # Panics
+    ///
+    /// When it has none.
+    #[must_use]
+    #[track_caller]
+    pub fn tls_port(&self) -> u16 {
+        self.with_tls().port.number()
+    }
+
+    /// The certificates of its port with TLS.
+    ///
+    /// # Panics
+    ///
+    /// When it has none.
+    #[must_use]
+    #[track_caller]
+    pub fn certificates(&self) -> &Certificates {
+        &self.with_tls().certificates
+    }
+
+    /// Changes the server's certificate, on the run, for one that is valid for `span` from now.
+    ///
+    /// # Panics
+    ///
+    /// When it has none.
+    #[track_caller]
+    pub fn renew_certificate(&self, span: Duration) {
+        let certificates = self.certificates();
+        certificates.renew(span);
+        let (file, key) = (certificates.server(), certificates.server_key());
+        let (file, key) = (file.display().to_string(), key.display().to_string());
+        self.command(&["CONFIG", "SET", "tls-cert-file", &file, "tls-key-file", &key]);
+    }
+
+    /// Steps the server's wall clock: it reads the true time plus `micros` once this returns. The
+    /// clock of its timers (monotonic) is never moved.
+    ///
+    /// # Panics
+    ///
+    /// When it was built without [`Builder::with_clock`].
+    #[track_caller]
+    pub fn skew(&self, micros: i64) {
+        match &self.clock {
+            Some(clock) => {
+                clock.set(micros);
+                // Valkey 9 looks at its wall clock once in a millisecond, and counts on from there.
+                pause();
+            }
+            None => give_up("the server was built without a clock of its own"),
+        }
     }
 
     /// The process's id; a restart changes it.
@@ -172,16 +169,26 @@ impl Server {
     /// When the server refuses it or does not answer within 20 s.
     #[track_caller]
     pub fn command<A: AsRef<[u8]>>(&self, words: &[A]) -> Value {
-        let answer = self.client().command(words);
-        let said = || {
-            let words = words.iter().map(|word| String::from_utf8_lossy(word.as_ref()));
-            words.collect::<Vec<_>>().join(" ")
-        };
-        match answer {
-            Ok(Value::Error(refusal)) => give_up(&format!("{}: {refusal}", said())),
+        match self.try_command(words) {
             Ok(value) => value,
-            Err(error) => give_up(&format!("{}: {error}\n{}", said(), self.output())),
+            Err(reason) => give_up(&format!("{reason}; the server printed:\n{}", self.output())),
         }
+    }
+
+    /// As [`Server::command`], for servers that may be down.
+    ///
+    /// # Errors
+    ///
+    /// The command with the server's refusal, or with what happened to the connection.
+    pub fn try_command<A: AsRef<[u8]>>(&self, words: &[A]) -> Result<Value, String> {
+        let answer = self.try_client().and_then(|mut client| client.command(words));
+        let reason = match answer {
+            Ok(Value::Error(refusal)) => refusal,
+            Ok(value) => return Ok(value),
+            Err(error) => error.to_string(),
+        };
+        let words = words.iter().map(|word| String::from_utf8_lossy(word.as_ref()));
+        Err(format!("{}: {reason}", words.collect::<Vec<_>>().join(" ")))
     }
 
     /// A connection that stays, as a user who may do everything.
@@ -196,6 +203,12 @@ impl Server {
             Ok(client) => client,
             Err(error) => give_up(&format!("no connection: {error}\n{}", self.output())),
         }
+    }
+
+    /// Whether its process runs, be it frozen.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.process().as_ref().is_some_and(Process::is_alive)
     }
 
     /// Kills it at once (`SIGKILL`). What it did not save is lost; its port stays reserved.
@@ -266,6 +279,14 @@ impl Server {
 
     fn log(&self) -> std::path::PathBuf {
         self.folder().join("output")
+    }
+
+    #[track_caller]
+    fn with_tls(&self) -> &Tls {
+        match &self.tls {
+            Some(tls) => tls,
+            None => give_up("the server was built without TLS"),
+        }
     }
 
     fn process(&self) -> MutexGuard<'_, Option<Process>> {
