@@ -1,0 +1,231 @@
+-- All that is read and written. A script is one of the last two functions with those that it calls,
+-- here and among the rules; the functions of rules that it does not need are nil in it.
+--
+-- Kept is a state of two doubles (of a sliding window: one, and two counts of 32 bits), or a log: six
+-- doubles (entries, how many of them have left, the sum before the rest, a base that is added to every
+-- time, the newest time, the total) and 16 bytes for each entry.
+
+local function frame_whole(a, b)
+    return a >= 0 and b >= 0 and a <= 9007199254740992 and b <= 9007199254740992
+        and a % 1 == 0 and b % 1 == 0
+end
+
+-- A key's state as it is kept, and its words. What is no state is a fresh one, and `bad`.
+local function frame_state(key, rule)
+    local kept, bad, a, b, c = redis.pcall('GET', key), 0, 0, 0, 0
+    if kept then
+        if #kept == 16 then
+            if rule == 3 then
+                a, b, c = struct.unpack('<dI4I4', kept)
+            else
+                a, b = struct.unpack('<dd', kept)
+            end
+            if frame_whole(a, b) then return kept, bad, a, b, c end
+        end
+        bad = 1
+    end
+    return '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0', bad, 0, 0, 0
+end
+
+-- Keeps a state for as long as it owes anything.
+local function frame_keep(key, rule, a, b, c, ttl)
+    if ttl <= 0 then
+        redis.call('DEL', key)
+    elseif rule == 3 then
+        redis.call('SET', key, struct.pack('<dI4I4', a, b, c), 'PX', ttl)
+    else
+        redis.call('SET', key, struct.pack('<dd', a, b), 'PX', ttl)
+    end
+end
+
+-- A log: the entries that have not left, how many have, the sum before the rest, the base, and the
+-- entries by number. What is no log is an empty one, and `bad`.
+local function frame_log(key)
+    local kept = redis.pcall('GETRANGE', key, 0, 47)
+    if kept == '' then return 0, 0, 0, 0, nil, 0 end
+    if type(kept) ~= 'string' or #kept < 48 then return 0, 0, 0, 0, nil, 1 end
+    local n, gone, before, base, newest, total = struct.unpack('<dddddd', kept)
+    if not (frame_whole(n, gone) and frame_whole(before, total) and frame_whole(newest, -base)
+        and gone < n and redis.call('STRLEN', key) >= 48 + 16 * n) then
+        return 0, 0, 0, 0, nil, 1
+    end
+    n = n - gone
+    return n, gone, before, base, function(i)
+        if i == n - 1 then return newest + base, total end
+        local from = 48 + 16 * (gone + i)
+        local time, sum = struct.unpack('<dd', redis.call('GETRANGE', key, from, from + 15))
+        return time + base, sum
+    end, 0
+end
+
+-- Writes a charge into a log, at the end or into its last entry. `left` more entries have left; once
+-- half of all have, they go.
+local function frame_record(key, gone, left, index, before, base, time, sum, ttl)
+    if left == index then gone, left, index, base = 0, 0, 0, 0 end
+    local out, all = gone + left, gone + index + 1
+    local entry = struct.pack('<dd', time - base, sum)
+    if all == 1 then
+        redis.call('SET', key, struct.pack('<dddddd', 1, 0, before, base, time, sum) .. entry, 'PX', ttl)
+    elseif out < 16 or 2 * out < all then
+        redis.call('SETRANGE', key, 32 + 16 * all, entry)
+        redis.call('SETRANGE', key, 0, struct.pack('<dddddd', all, out, before, base, time - base, sum))
+        redis.call('PEXPIRE', key, ttl)
+    else
+        local rest = redis.call('GETRANGE', key, 48 + 16 * out, 31 + 16 * all)
+        local header = struct.pack('<dddddd', all - out, 0, before, base, time - base, sum)
+        redis.call('SET', key, header .. rest .. entry, 'PX', ttl)
+    end
+end
+
+-- Keeps what a decision leaves of one key.
+local function frame_write(request, key, from, passes, now, x, y, z, cost, n, gone, left, before, base)
+    local _, rule, _, tick, phase, _, p, q, r, s, t = struct.unpack('<ddddddddddd', request, from)
+    if rule ~= 4 then
+        local reset = rule == 1 and bucket_reset or rule == 2 and fixed_reset or sliding_reset
+        local ticks = reset(x, y, z, now, phase, p, q, r, s, t)
+        frame_keep(key, rule, x, y, z, math.ceil(ticks * tick / 1000))
+    elseif passes then
+        local index, time, sum = log_record(n, x, y, before, now, cost)
+        local ticks = log_reset(x + cost, time, 0, now, phase, p, q, r)
+        frame_record(key, gone, left, index, before, base, time, sum, math.ceil(ticks * tick / 1000))
+    else
+        -- The clock is put right for all entries at once, by their base.
+        redis.call('SETRANGE', key, 24, struct.pack('<d', base - z))
+        local ticks = log_reset(x, y - z, 0, now, phase, p, q, r)
+        redis.call('PEXPIRE', key, math.ceil(ticks * tick / 1000))
+    end
+end
+
+-- How much of what is wanted every enforcing limit has left; 1 if that is nothing.
+local function frame_take(micros, request, wanted)
+    for from = 25, #request, 88 do
+        local key, rule, effect, tick, phase, sharing, p, q, r, s, t =
+            struct.unpack('<ddddddddddd', request, from)
+        if effect == 0 then
+            local now, room = (micros - micros % tick) / tick, nil
+            if rule == 4 then
+                local n, _, before, _, at = frame_log(KEYS[key])
+                local count, newest = log_count(at, n, before, now, q)
+                room = log_room(count, newest, 0, now, phase, p, q, r)
+            else
+                local _, _, a, b, c = frame_state(KEYS[key], rule)
+                room = (rule == 1 and bucket_room or rule == 2 and fixed_room or sliding_room)(
+                    a, b, c, now, phase, p, q, r, s, t)
+            end
+            room = (room - room % sharing) / sharing
+            if room < wanted then wanted = room end
+        end
+    end
+    return math.max(wanted, 1)
+end
+
+-- Decides all entries, and charges them all or none.
+--
+-- ARGV[1] is packed doubles: writes (1 or 0), passes (0 when a limit never passes), wanted (0, or the
+-- most that an "up to" takes), then 11 of each entry: key, rule (1 bucket, 2 fixed, 3 sliding, 4 log),
+-- effect (0 enforces, 1 watches, 2 watches and is never written), tick in microseconds, phase, cost
+-- (in an "up to" how many charges share it), the rule's five numbers.
+--
+-- The reply is the instant in microseconds and, of each entry, its key's state as it was kept: what
+-- follows from them the caller knows by the same rules. A log replies with count, newest, wait and
+-- shift, 32 bytes. At the end stands how many values were none, if any.
+local function frame_decide()
+    local time, request = redis.call('TIME'), ARGV[1]
+    local micros = time[1] * 1000000 + time[2]
+    local writes, all, wanted = struct.unpack('<ddd', request)
+    local reply, bad, take, changes, stands = struct.pack('<d', micros), 0, 1, {}, {}
+    if wanted > 0 and all == 1 then take = frame_take(micros, request, wanted) end
+
+    for from = 25, #request, 88 do
+        local key, rule, effect, tick, phase, cost, p, q, r, s, t =
+            struct.unpack('<ddddddddddd', request, from)
+        local now, passes, change = (micros - micros % tick) / tick, true, nil
+        key, cost = KEYS[key], cost * take
+        if rule == 4 then
+            local n, gone, before, base, at, unread = frame_log(key)
+            local counted, newest, left, rest, wait, shift
+            passes, counted, newest, left, rest, wait, shift =
+                log_ask(at, n, before, now, cost, p, q, r)
+            reply, bad = reply .. struct.pack('<dddd', counted, newest, wait, shift), bad + unread
+            if cost == 0 then
+                passes = true
+            elseif passes or shift > 0 then
+                change = { key, from, passes, now, counted, newest, shift, cost, n, gone, left, rest, base }
+            end
+        else
+            local kept, unread, a, b, c = frame_state(key, rule)
+            reply, bad = reply .. kept, bad + unread
+            if cost > 0 then
+                local ask = rule == 1 and bucket_ask or rule == 2 and fixed_ask or sliding_ask
+                local x, y, z
+                passes, x, y, z = ask(a, b, c, now, phase, cost, p, q, r, s, t)
+                if x ~= a or y ~= b or z ~= c then change = { key, from, passes, now, x, y, z } end
+            end
+        end
+        if not passes and effect == 0 then all = 0 end
+        if change and effect < 2 then changes[#changes + 1] = change end
+    end
+
+    -- Of one key the last charge stands, before a clock that is put right.
+    for i = 1, #changes do
+        local key, passes = changes[i][1], changes[i][3]
+        if passes and all == 1 or not passes and not stands[key] then stands[key] = i end
+    end
+    for i = 1, writes * #changes do
+        if stands[changes[i][1]] == i then frame_write(request, unpack(changes[i])) end
+    end
+    if bad > 0 then reply = reply .. struct.pack('<d', bad) end
+    return reply
+end
+
+-- Changes a charge of a log, and with it every sum from it on.
+local function frame_give_log(key, now, cost, charged_at, actual, limit, window)
+    local n, gone, before, base, at, bad = frame_log(key)
+    local index, change, out = log_give(at, n, before, now, cost, charged_at, actual, limit, window)
+    if not index or change == 0 then return bad end
+    local rest, newest, total = {}, 0, before
+    if index > 0 then newest, total = at(index - 1) end
+    for i = out and index + 1 or index, n - 1 do
+        newest, total = at(i)
+        total = total + change
+        rest[#rest + 1] = struct.pack('<dd', newest - base, total)
+    end
+    local all = gone + index + #rest
+    if all == gone then
+        redis.call('DEL', key)
+    else
+        redis.call('SETRANGE', key, 48 + 16 * (gone + index), table.concat(rest))
+        local header = struct.pack('<dddddd', all, gone, before, base, newest - base, total)
+        redis.call('SETRANGE', key, 0, header)
+    end
+    return bad
+end
+
+-- Replaces a charge by what it turned out to cost.
+--
+-- ARGV[1] is packed doubles: rule, tick in microseconds, phase, cost, the three words that the charge
+-- left, rate and full of the bucket it was charged under, the actual cost, the rule's five numbers.
+-- The reply is how many values were no states.
+local function frame_give()
+    local time, key = redis.call('TIME'), KEYS[1]
+    local micros = time[1] * 1000000 + time[2]
+    local rule, tick, phase, cost, left_a, left_b, left_c, then_rate, then_full, actual, p, q, r, s, t =
+        struct.unpack('<ddddddddddddddd', ARGV[1])
+    local now = (micros - micros % tick) / tick
+    if rule == 4 then return frame_give_log(key, now, cost, left_b, actual, p, q) end
+    local _, bad, a, b, c = frame_state(key, rule)
+    local x, y, z
+    if rule == 1 then
+        x, y, z = bucket_give(a, b, c, now, phase, cost, left_a, left_b, left_c, then_rate, then_full,
+            actual, p, q, r, s, t)
+    else
+        x, y, z = (rule == 2 and fixed_give or sliding_give)(
+            a, b, c, now, phase, cost, left_a, left_b, left_c, actual, p, q, r, s, t)
+    end
+    if x ~= a or y ~= b or z ~= c then
+        local reset = rule == 1 and bucket_reset or rule == 2 and fixed_reset or sliding_reset
+        local ticks = reset(x, y, z, now, phase, p, q, r, s, t)
+        frame_keep(key, rule, x, y, z, math.ceil(ticks * tick / 1000))
+    end
+    return bad
+end

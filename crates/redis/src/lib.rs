@@ -1,0 +1,21 @@
+//! The shared store: budgets in Redis or Valkey, single, Sentinel or Cluster.
+
+#![deny(unsafe_code)]
+
+mod address;
+mod fault;
+mod key;
+mod link;
+mod reading;
+mod request;
+mod script;
+mod store;
+
+pub use address::{Address, AddressError};
+pub use fault::{Class, Fault, Ran, Remedy, Target};
+pub use key::{Prefix, PrefixError};
+pub use link::{Event, ServerState};
+pub use store::Redis;
+// For the tests and benches of this workspace: the connections without a store over them.
+#[doc(hidden)]
+pub use link::{Link, Options, Slots, slot};

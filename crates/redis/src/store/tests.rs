@@ -1,0 +1,34 @@
+use tokio::runtime::Runtime;
+use tollgate_conformance::{Awaited, suite_of};
+use tollgate_core::ManualClock;
+use tollgate_servers::Server;
+
+use super::Redis;
+
+/// A store on an empty server whose clock shows what this one does.
+fn store_on(server: &Server, runtime: &Runtime, clock: ManualClock) -> Redis {
+    server.command(&["FLUSHALL"]);
+    let _inside = runtime.enter();
+    let mut store = Redis::start(&server.url().parse().unwrap());
+    store.clock = Some(clock);
+    store.deadline = std::time::Duration::from_secs(10);
+    runtime.block_on(store.connected());
+    store
+}
+
+fn passes_the_suite(server: &Server) {
+    let runtime = Runtime::new().unwrap();
+    suite_of(|clock| {
+        Awaited::with(store_on(server, &runtime, clock), |task| runtime.block_on(task))
+    });
+}
+
+#[test]
+fn decisions_on_redis_equal_the_references() {
+    passes_the_suite(&Server::redis().start());
+}
+
+#[test]
+fn decisions_on_valkey_equal_the_references() {
+    passes_the_suite(&Server::valkey().start());
+}
