@@ -1,8 +1,8 @@
-//! What a server read, and what follows from it by the same rules.
+//! What servers read, and what follows from it by the same rules.
 //!
-//! The server tells the instant and every state as it was; the rules are pure, so all else (who
-//! refused, for how long, what is left, what was written) is worked out here and cannot differ from
-//! what the server did.
+//! A server tells the instant and every state as it was; the rules are pure, so all else (who refused,
+//! for how long, what is left, what was written) is worked out here and cannot differ from what the
+//! server did.
 
 use tollgate_core::algorithm::{Moment, Patience, Rule, Ruling, State, Step, WordRule};
 use tollgate_core::charge::{Outcome, passes};
@@ -10,124 +10,114 @@ use tollgate_core::{Answer, Charge, Decision, Effect, Limit, Mode, Tick};
 
 use crate::request::{Entry, Question};
 
-/// What one reply tells: when, and what was kept of each entry.
+/// What was kept of an entry's key, and when it was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    now: Tick,
+    state: State,
+    /// Of a log, summed up for the cost that was asked: the ticks until that passes, and how many
+    /// ticks the clock is put right by.
+    log: Option<(u64, u64)>,
+}
+
+/// What is known of each entry of a question.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
-    pub(crate) now: Tick,
-    kept: Vec<Kept>,
+    kept: Vec<Option<Kept>>,
     /// How many values were no states.
     pub(crate) unread: u64,
 }
 
-/// What was kept of an entry's key.
-#[derive(Clone, Copy, Debug)]
-enum Kept {
-    Words(State),
-    /// A log, summed up for the cost that was asked.
-    Log {
-        state: State,
-        wait: u64,
-        shift: u64,
-    },
-}
-
 impl Reading {
-    /// Reads a reply; `None` if it is none to this question.
-    pub(crate) fn of(
-        question: &Question,
-        charges: &[Charge<'_, '_>],
-        reply: &[u8],
-    ) -> Option<Reading> {
-        let mut rest = reply;
-        let now = Tick::from_micros(whole(take(&mut rest)?)?);
-        let mut kept = Vec::with_capacity(question.entries.len());
-        for entry in &question.entries {
-            kept.push(match charges.get(entry.charge)?.limit.rule() {
-                Rule::Words(rule) => Kept::Words(state(rule, &mut rest)?),
-                Rule::Log(_) => {
-                    let mut next = || whole(take(&mut rest)?);
-                    Kept::Log { state: State(next()?, next()?), wait: next()?, shift: next()? }
-                }
-            });
-        }
-        let unread = if rest.is_empty() { 0 } else { whole(take(&mut rest)?)? };
-        rest.is_empty().then_some(Reading { now, kept, unread })
+    /// Nothing yet.
+    pub(crate) fn new(question: &Question<'_, '_, '_>) -> Reading {
+        Reading { kept: vec![None; question.entries.len()], unread: 0 }
     }
 
-    /// The decision that the server made.
+    /// Adds the reply about these entries; `None` if it is none.
+    pub(crate) fn add(
+        &mut self,
+        question: &Question<'_, '_, '_>,
+        entries: &[usize],
+        reply: &[u8],
+    ) -> Option<()> {
+        let mut rest = reply;
+        let now = Tick::from_micros(whole(&mut rest)?);
+        for index in entries {
+            let entry = question.entries.get(*index)?;
+            let kept = match question.charge_of(entry)?.limit.rule() {
+                Rule::Words(rule) => Kept { now, state: words(rule, &mut rest)?, log: None },
+                Rule::Log(_) => {
+                    let state = State(whole(&mut rest)?, whole(&mut rest)?);
+                    Kept { now, state, log: Some((whole(&mut rest)?, whole(&mut rest)?)) }
+                }
+            };
+            *self.kept.get_mut(*index)? = Some(kept);
+        }
+        if !rest.is_empty() {
+            self.unread = self.unread.saturating_add(whole(&mut rest)?);
+        }
+        rest.is_empty().then_some(())
+    }
+
+    /// How much every enforcing limit has left of what is wanted; 1 when that is nothing.
+    pub(crate) fn take(&self, question: &Question<'_, '_, '_>) -> u64 {
+        let wanted = question.charges.iter().map(|charge| charge.cost).min().unwrap_or(0);
+        let enforcing = question.entries.iter().zip(&self.kept);
+        let rooms = enforcing.filter(|(entry, _)| entry.effect == Effect::Enforce);
+        let room = rooms.filter_map(|(entry, kept)| {
+            let (charge, kept) = (question.charge_of(entry)?, (*kept)?);
+            kept.room(charge, entry.patience).checked_div(entry.count)
+        });
+        let room = if question.is_hopeless() { 0 } else { room.min().unwrap_or(wanted) };
+        if wanted > 0 { wanted.min(room).max(1) } else { 0 }
+    }
+
+    /// The decision that was made of what is known: of every charge, or of those in `take`.
     pub(crate) fn decide<'l>(
         &self,
-        question: &Question,
+        question: &Question<'_, 'l, '_>,
         mode: Mode,
-        charges: &[Charge<'l, '_>],
+        take: Option<u64>,
     ) -> Decision<'l> {
-        let take = (mode == Mode::UpTo).then(|| self.take(question, charges));
-        let asked: Vec<Asked<'_>> = (question.entries.iter().zip(&self.kept))
-            .filter_map(|(entry, kept)| {
-                let charge = charges.get(entry.charge)?;
-                Some(Asked::new(
-                    entry,
-                    kept,
-                    charge,
-                    charge.limit.moment(self.now, &charge.key),
-                    take,
-                ))
+        let charges = question.charges;
+        let asked: Vec<Option<Asked<'_>>> = (question.entries.iter().zip(&self.kept))
+            .map(|(entry, kept)| {
+                Some(Asked::new(entry, (*kept)?, question.charge_of(entry)?, take))
             })
             .collect();
-        let asked_of = |index: usize| asked.get((*question.entry_of.get(index)?)?);
+        let asked_of = |index: usize| asked.get((*question.entry_of.get(index)?)?)?.as_ref();
         let never = Step { ruling: Ruling::Never, next: State::FRESH };
         let step = |index: usize, charge: &Charge<'_, '_>| {
             asked_of(index).map_or(never, |asked| asked.step(charge.limit, charge.patience))
         };
-        let all_pass =
-            passes(charges.iter().enumerate().map(|(i, c)| (c.effect, step(i, c).ruling)));
+        let rulings = charges.iter().enumerate().map(|(i, c)| (c.effect, step(i, c).ruling));
+        let all_pass = passes(rulings);
         let left = left_of(&asked, all_pass);
+        let now = self.kept.iter().flatten().map(|kept| kept.now).max().unwrap_or(Tick::EPOCH);
         let answers = charges.iter().enumerate().map(|(index, charge)| {
             let Charge { limit, effect, .. } = *charge;
             let (cost, step) = (take.unwrap_or(charge.cost), step(index, charge));
-            let before = asked_of(index).map_or(State::FRESH, |asked| asked.before);
+            let asked = asked_of(index);
+            let before = asked.map_or(State::FRESH, |asked| asked.kept.state);
             let outcome = Outcome::of(Mode::Charge, all_pass, cost, before, &step);
             let charged = mode != Mode::Peek && outcome == Outcome::Charged;
-            let cell = asked_of(index).map(|asked| asked.entry.cell);
+            let cell = asked.map(|asked| asked.entry.cell);
             let left = cell.and_then(|cell| left.get(cell).copied().flatten()).unwrap_or(before);
-            let at = limit.moment(self.now, &charge.key);
-            let verdict = limit.verdict(step.ruling, self.now);
-            Answer::new(
-                limit,
-                effect,
-                verdict,
-                if charged { cost } else { 0 },
-                left,
-                (self.now, at),
-            )
+            let now = asked.map_or(now, |asked| asked.kept.now);
+            let (at, verdict) = (limit.moment(now, &charge.key), limit.verdict(step.ruling, now));
+            Answer::new(limit, effect, verdict, if charged { cost } else { 0 }, left, (now, at))
         });
         let granted = take.or_else(|| charges.iter().map(|charge| charge.cost).min()).unwrap_or(0);
         Decision::new(answers.collect(), granted)
-    }
-
-    /// How much every enforcing limit has left of what is wanted; 1 when that is nothing.
-    fn take(&self, question: &Question, charges: &[Charge<'_, '_>]) -> u64 {
-        let wanted = charges.iter().map(|charge| charge.cost).min().unwrap_or(0);
-        let hopeless = (charges.iter().zip(&question.entry_of))
-            .any(|(charge, entry)| charge.effect == Effect::Enforce && entry.is_none());
-        let enforcing = question.entries.iter().zip(&self.kept);
-        let rooms =
-            enforcing.filter(|(entry, _)| entry.effect == Effect::Enforce).map(|(entry, kept)| {
-                let Some(charge) = charges.get(entry.charge) else { return 0 };
-                let at = charge.limit.moment(self.now, &charge.key);
-                kept.room(charge.limit, at, entry.patience).checked_div(entry.count).unwrap_or(0)
-            });
-        let room = if hopeless { 0 } else { rooms.min().unwrap_or(wanted) };
-        if wanted > 0 { wanted.min(room).max(1) } else { 0 }
     }
 }
 
 /// An entry, with what it is asked.
 struct Asked<'q> {
     entry: &'q Entry,
-    kept: &'q Kept,
+    kept: Kept,
     at: Moment,
-    before: State,
     own: u64,
     total: u64,
     /// What becomes of the entry as a whole.
@@ -135,61 +125,58 @@ struct Asked<'q> {
 }
 
 impl<'q> Asked<'q> {
-    fn new(
-        entry: &'q Entry,
-        kept: &'q Kept,
-        charge: &Charge<'_, '_>,
-        at: Moment,
-        take: Option<u64>,
-    ) -> Asked<'q> {
-        let (own, total) = match take {
-            Some(take) => (entry.own_count.saturating_mul(take), entry.count.saturating_mul(take)),
-            None => (entry.own, entry.total),
-        };
-        let before = match kept {
-            Kept::Words(state) | Kept::Log { state, .. } => *state,
-        };
-        let step = Step { ruling: Ruling::Allow, next: before };
-        let asked = Asked { entry, kept, at, before, own, total, step };
+    fn new(entry: &'q Entry, kept: Kept, charge: &Charge<'_, '_>, take: Option<u64>) -> Asked<'q> {
+        let at = charge.limit.moment(kept.now, &charge.key);
+        let step = Step { ruling: Ruling::Allow, next: kept.state };
+        let (own, total) = (entry.own(take), entry.total(take));
+        let asked = Asked { entry, kept, at, own, total, step };
         Asked { step: asked.step(charge.limit, entry.patience), ..asked }
     }
 
     fn step(&self, limit: &Limit, patience: Patience) -> Step {
-        match (limit.rule(), self.kept) {
-            (Rule::Words(rule), _) => rule.ask(self.before, self.at, self.total, patience),
-            (Rule::Log(_), Kept::Log { wait, shift, .. }) => {
-                logged(limit.capacity(), self.before, self.at, self.total, (*wait, *shift))
-            }
-            // A reply is read by the rule.
-            (Rule::Log(_), Kept::Words(_)) => self.step,
+        match limit.rule() {
+            Rule::Words(rule) => rule.ask(self.kept.state, self.at, self.total, patience),
+            Rule::Log(_) => self.kept.logged(limit.capacity(), self.at, self.total),
         }
     }
 }
 
-/// What the log that a server keeps says of a charge.
-fn logged(most: u64, state: State, at: Moment, cost: u64, (wait, shift): (u64, u64)) -> Step {
-    let State(count, newest) = state;
-    if cost == 0 {
-        Step { ruling: Ruling::Allow, next: state }
-    } else if cost > most {
-        Step { ruling: Ruling::Never, next: state }
-    } else if count.saturating_add(cost) <= most {
-        let next = State(count.saturating_add(cost), newest.max(at.now));
-        Step { ruling: Ruling::Allow, next }
-    } else {
-        Step { ruling: Ruling::Deny(wait), next: State(count, newest.saturating_sub(shift)) }
+impl Kept {
+    /// What a log says of the cost that was asked.
+    fn logged(&self, most: u64, at: Moment, cost: u64) -> Step {
+        let (State(count, newest), (wait, shift)) = (self.state, self.log.unwrap_or_default());
+        let sum = count.saturating_add(cost);
+        if cost == 0 {
+            Step { ruling: Ruling::Allow, next: self.state }
+        } else if cost > most {
+            Step { ruling: Ruling::Never, next: self.state }
+        } else if sum <= most {
+            Step { ruling: Ruling::Allow, next: State(sum, newest.max(at.now)) }
+        } else {
+            let next = State(count, newest.saturating_sub(shift));
+            Step { ruling: Ruling::Deny(wait), next }
+        }
+    }
+
+    fn room(&self, charge: &Charge<'_, '_>, patience: Patience) -> u64 {
+        match charge.limit.rule() {
+            Rule::Words(rule) => {
+                rule.room(self.state, charge.limit.moment(self.now, &charge.key), patience)
+            }
+            Rule::Log(_) => charge.limit.capacity().saturating_sub(self.state.0),
+        }
     }
 }
 
 /// What is left of each key that was written, or, for a peek, would be. Of one key the last charge
 /// stands, before a clock that is put right.
-fn left_of(asked: &[Asked<'_>], all_pass: bool) -> Vec<Option<State>> {
-    let cells = asked.iter().map(|asked| asked.entry.cell).max();
+fn left_of(asked: &[Option<Asked<'_>>], all_pass: bool) -> Vec<Option<State>> {
+    let cells = asked.iter().flatten().map(|asked| asked.entry.cell).max();
     let mut left = vec![None; cells.map_or(0, |last| last.saturating_add(1))];
-    for asked in asked {
+    for asked in asked.iter().flatten() {
         let Some(left) = left.get_mut(asked.entry.cell) else { continue };
         let passes = asked.step.ruling.passes();
-        let changes = asked.own > 0 && asked.step.next != asked.before;
+        let changes = asked.own > 0 && asked.step.next != asked.kept.state;
         if changes && (passes && all_pass || !passes && left.is_none()) {
             *left = Some(asked.step.next);
         }
@@ -197,40 +184,29 @@ fn left_of(asked: &[Asked<'_>], all_pass: bool) -> Vec<Option<State>> {
     left
 }
 
-impl Kept {
-    fn room(&self, limit: &Limit, at: Moment, patience: Patience) -> u64 {
-        match (limit.rule(), self) {
-            (Rule::Words(rule), Kept::Words(state)) => rule.room(*state, at, patience),
-            (_, Kept::Log { state, .. }) => limit.capacity().saturating_sub(state.0),
-            (Rule::Log(_), Kept::Words(_)) => 0,
-        }
-    }
-}
-
-/// The next double.
-fn take(rest: &mut &[u8]) -> Option<f64> {
+/// The next eight bytes.
+fn next(rest: &mut &[u8]) -> Option<[u8; 8]> {
     let (bytes, after) = rest.split_first_chunk()?;
     *rest = after;
-    Some(f64::from_le_bytes(*bytes))
+    Some(*bytes)
 }
 
-/// The next state of a rule that keeps two words.
-fn state(rule: &WordRule, rest: &mut &[u8]) -> Option<State> {
-    let first = whole(take(rest)?)?;
-    if !matches!(rule, WordRule::Sliding(_)) {
-        return Some(State(first, whole(take(rest)?)?));
-    }
-    let (counts, after) = rest.split_first_chunk::<8>()?;
-    *rest = after;
-    let (prev, cur) = counts.split_first_chunk::<4>()?;
-    let prev = u64::from(u32::from_le_bytes(*prev));
-    Some(State(first, prev << 32 | u64::from(u32::from_le_bytes(cur.try_into().ok()?))))
-}
-
-/// A double that holds a whole number up to 2^53, waits beyond that as 2^53.
-fn whole(double: f64) -> Option<u64> {
+/// The next double, which holds a whole number; waits beyond 2^53 as 2^53.
+fn whole(rest: &mut &[u8]) -> Option<u64> {
     const MOST: f64 = 9_007_199_254_740_992.0;
+    let double = f64::from_le_bytes(next(rest)?);
     let fits = double >= 0.0 && double.trunc() == double;
     #[expect(clippy::as_conversions, reason = "a whole number from 0 to 2^53")]
     fits.then(|| double.min(MOST) as u64)
+}
+
+/// The next state of a rule that keeps two words.
+fn words(rule: &WordRule, rest: &mut &[u8]) -> Option<State> {
+    let first = whole(rest)?;
+    if !matches!(rule, WordRule::Sliding(_)) {
+        return Some(State(first, whole(rest)?));
+    }
+    let counts = u64::from_le_bytes(next(rest)?);
+    // The previous count comes first: the lower half of a little-endian word.
+    Some(State(first, counts << 32 | counts >> 32))
 }

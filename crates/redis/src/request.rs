@@ -1,7 +1,7 @@
 //! What is asked of a server: the charges of a decision, merged by key, as one script call.
 
 use tollgate_core::algorithm::{Patience, Rule, State, WordRule, twin};
-use tollgate_core::{Charge, Effect, Mode, Receipt};
+use tollgate_core::{Charge, Effect, Receipt};
 
 use crate::key::{self, Prefix};
 use crate::script::{Job, Rules, Script};
@@ -23,40 +23,99 @@ pub(crate) struct Entry {
     pub(crate) cell: usize,
     pub(crate) effect: Effect,
     /// What these charges cost, and with the enforcing ones of the same key if they only watch.
-    pub(crate) own: u64,
-    pub(crate) total: u64,
+    own: u64,
+    total: u64,
     /// How many these are, and with the enforcing ones.
-    pub(crate) own_count: u64,
+    own_count: u64,
     pub(crate) count: u64,
     /// That of whoever among them is least patient.
     pub(crate) patience: Patience,
 }
 
-/// A decision to be asked for, and how its charges are merged.
+/// A decision to be asked for: how its charges are merged, and where their keys live.
 #[derive(Debug)]
-pub(crate) struct Question {
+pub(crate) struct Question<'c, 'l, 'k> {
+    pub(crate) charges: &'c [Charge<'l, 'k>],
     /// Enforcing ones first.
     pub(crate) entries: Vec<Entry>,
     /// The entry of each charge; none for limits that never pass anything.
     pub(crate) entry_of: Vec<Option<usize>>,
-    pub(crate) request: Request,
+    names: Vec<String>,
 }
 
-impl Question {
-    /// What to ask so that these charges are decided as one.
-    pub(crate) fn new(prefix: &Prefix, mode: Mode, charges: &[Charge<'_, '_>]) -> Question {
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// Charges.
+    Charge,
+    /// Reads.
+    Peek,
+    /// Charges what is left of this much.
+    UpTo(u64),
+}
+
+impl<'c, 'l, 'k> Question<'c, 'l, 'k> {
+    /// Merges charges.
+    pub(crate) fn new(prefix: &Prefix, charges: &'c [Charge<'l, 'k>]) -> Question<'c, 'l, 'k> {
         let (entries, entry_of, cells) = merge(charges);
-        let keys = cells.iter().filter_map(|first| charges.get(*first));
-        let keys = keys.map(|charge| key::name(prefix, charge.limit, charge.key, charge.key));
-        let rules = entries.iter().filter_map(|e| Rules::of(charges.get(e.charge)?.limit.rule()));
-        let rules = rules.fold(Rules::default(), Rules::and);
-        let job = if mode == Mode::UpTo { Job::Take } else { Job::Decide };
-        let request = Request {
-            script: Script::of(job, rules),
-            keys: keys.collect(),
-            packed: pack(mode, charges, &entries),
-        };
-        Question { entries, entry_of, request }
+        let firsts = cells.iter().filter_map(|first| charges.get(*first));
+        let names = firsts.map(|charge| key::name(prefix, charge.limit, charge.key, charge.key));
+        Question { charges, entries, entry_of, names: names.collect() }
+    }
+
+    /// The first charge of an entry.
+    pub(crate) fn charge_of(&self, entry: &Entry) -> Option<&'c Charge<'l, 'k>> {
+        self.charges.get(entry.charge)
+    }
+
+    /// The name of an entry's key.
+    pub(crate) fn name_of(&self, entry: &Entry) -> &str {
+        self.names.get(entry.cell).map_or("", String::as_str)
+    }
+
+    /// Whether some limit never passes anything, so that nothing can be charged.
+    pub(crate) fn is_hopeless(&self) -> bool {
+        let charges = self.charges.iter().zip(&self.entry_of);
+        charges.into_iter().any(|(c, entry)| c.effect == Effect::Enforce && entry.is_none())
+    }
+
+    /// What to send about some of the entries, each charge at its own cost or all at `take`.
+    pub(crate) fn request(&self, ask: Ask, take: Option<u64>, entries: &[&Entry]) -> Request {
+        let mut keys: Vec<&str> = Vec::with_capacity(entries.len());
+        let mut packed = Vec::with_capacity(24 + entries.len() * 88);
+        let mut rules = Rules::default();
+        push(&mut packed, u64::from(ask != Ask::Peek));
+        push(&mut packed, u64::from(!self.is_hopeless()));
+        push(&mut packed, if let Ask::UpTo(wanted) = ask { wanted } else { 0 });
+        for entry in entries {
+            let Some(Charge { limit, key, .. }) = self.charge_of(entry) else { continue };
+            let Some(rule) = Rules::of(limit.rule()) else { continue };
+            rules = rules.and(rule);
+            let name = self.name_of(entry);
+            let at = keys.iter().position(|known| *known == name).unwrap_or_else(|| {
+                keys.push(name);
+                keys.len().saturating_sub(1)
+            });
+            let take = if let Ask::UpTo(_) = ask { Some(1) } else { take };
+            let effect = match entry.effect {
+                Effect::Enforce => 0,
+                Effect::Shadow if entry.own(take) > 0 => 1,
+                // What costs nothing is told of, and not written.
+                Effect::Shadow => 2,
+            };
+            push(&mut packed, u64::try_from(at).unwrap_or(u64::MAX).saturating_add(1));
+            push(&mut packed, u64::from(rule.number()));
+            push(&mut packed, effect);
+            push(&mut packed, limit.resolution().micros());
+            push(&mut packed, limit.phase(key));
+            push(&mut packed, entry.total(take));
+            for number in twin::numbers(limit.rule(), entry.patience) {
+                push(&mut packed, number);
+            }
+        }
+        let job = if let Ask::UpTo(_) = ask { Job::Take } else { Job::Decide };
+        let keys = keys.into_iter().map(str::to_owned).collect();
+        Request { script: Script::of(job, rules), keys, packed }
     }
 }
 
@@ -161,6 +220,16 @@ impl Entry {
         }
     }
 
+    /// What these charges cost by themselves; all of them `take` if that is given.
+    pub(crate) fn own(&self, take: Option<u64>) -> u64 {
+        take.map_or(self.own, |take| self.own_count.saturating_mul(take))
+    }
+
+    /// What they are asked with.
+    pub(crate) fn total(&self, take: Option<u64>) -> u64 {
+        take.map_or(self.total, |take| self.count.saturating_mul(take))
+    }
+
     fn add(&mut self, charge: &Charge<'_, '_>) {
         self.own = self.own.saturating_add(charge.cost);
         self.total = self.total.saturating_add(charge.cost);
@@ -170,50 +239,6 @@ impl Entry {
             self.patience = Patience::Now;
         }
     }
-}
-
-/// The decision in doubles, as `frame.lua` reads them.
-fn pack(mode: Mode, charges: &[Charge<'_, '_>], entries: &[Entry]) -> Vec<u8> {
-    let mut packed = Vec::with_capacity(24 + entries.len() * 88);
-    let hopeless = |charge: &Charge<'_, '_>| {
-        charge.effect == Effect::Enforce && Rules::of(charge.limit.rule()).is_none()
-    };
-    let wanted = match mode {
-        Mode::UpTo => charges.iter().map(|charge| charge.cost).min().unwrap_or(0),
-        Mode::Charge | Mode::Peek => 0,
-    };
-    push(&mut packed, u64::from(mode != Mode::Peek));
-    push(&mut packed, u64::from(!charges.iter().any(hopeless)));
-    push(&mut packed, wanted);
-    for entry in entries {
-        let Some(Charge { limit, key, .. }) = charges.get(entry.charge) else { continue };
-        let (cost, own) = match mode {
-            Mode::UpTo if wanted > 0 => (entry.count, entry.own_count),
-            Mode::UpTo => (0, 0),
-            Mode::Charge | Mode::Peek => (entry.total, entry.own),
-        };
-        let effect = match entry.effect {
-            Effect::Enforce => 0,
-            Effect::Shadow if own > 0 => 1,
-            // What costs nothing is told of, and not written.
-            Effect::Shadow => 2,
-        };
-        let rule = Rules::of(limit.rule()).unwrap_or_default().number();
-        for number in [
-            u64::try_from(entry.cell).unwrap_or(u64::MAX).saturating_add(1),
-            u64::from(rule),
-            effect,
-            limit.resolution().micros(),
-            limit.phase(key),
-            cost,
-        ] {
-            push(&mut packed, number);
-        }
-        for number in twin::numbers(limit.rule(), entry.patience) {
-            push(&mut packed, number);
-        }
-    }
-    packed
 }
 
 fn push(packed: &mut Vec<u8>, number: u64) {

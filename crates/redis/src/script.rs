@@ -155,8 +155,8 @@ fn needs(job: Job, rules: Rules, name: &str) -> bool {
                     _ => gives,
                 }
         }
-        // `replace` is the one without a family.
-        None => gives,
+        // `replace`, which only a bucket has no use for.
+        None => gives && rules.0 > 1,
     }
 }
 

@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use redis::Value;
@@ -15,7 +14,7 @@ use crate::fault::{Class, Fault};
 use crate::key::Prefix;
 use crate::link::{Link, Options, slot};
 use crate::reading::Reading;
-use crate::request::{Question, Request};
+use crate::request::{Ask, Question, Request};
 
 /// The shared store: budgets in Redis or Valkey.
 #[derive(Debug)]
@@ -54,14 +53,27 @@ impl Redis {
         mode: Mode,
         charges: &[Charge<'l, '_>],
     ) -> Result<Decision<'l>, Fault> {
-        let question = Question::new(&self.prefix, mode, charges);
-        let reply = self.ask(&question.request).await?;
-        let reading = match &reply {
-            Value::BulkString(bytes) => Reading::of(&question, charges, bytes),
+        let question = Question::new(&self.prefix, charges);
+        let ask = match mode {
+            Mode::Charge => Ask::Charge,
+            Mode::Peek => Ask::Peek,
+            Mode::UpTo => match charges.iter().map(|charge| charge.cost).min().unwrap_or(0) {
+                0 => Ask::Peek,
+                wanted => Ask::UpTo(wanted),
+            },
+        };
+        let mut reading = Reading::new(&question);
+        let all: Vec<usize> = (0..question.entries.len()).collect();
+        let entries: Vec<_> = question.entries.iter().collect();
+        let take = (mode == Mode::UpTo).then_some(0);
+        let reply = self.ask(&question.request(ask, take, &entries)).await?;
+        let read = match &reply {
+            Value::BulkString(bytes) => reading.add(&question, &all, bytes),
             _ => None,
         };
-        let reading = reading.ok_or(Fault::unknown(Class::Protocol))?;
-        Ok(reading.decide(&question, mode, charges))
+        read.ok_or(Fault::unknown(Class::Protocol))?;
+        let take = (mode == Mode::UpTo).then(|| reading.take(&question));
+        Ok(reading.decide(&question, mode, take))
     }
 
     /// Runs a script, by its text if the server does not know it yet.
