@@ -18,6 +18,7 @@
 mod binary;
 mod builder;
 mod certificates;
+mod chaos;
 mod clock;
 mod cluster;
 mod directory;
@@ -30,6 +31,7 @@ mod wait;
 
 pub use builder::{Builder, Clients};
 pub use certificates::Certificates;
+pub use chaos::{ChaosProxy, Counts, Door, Fault, Way};
 pub use cluster::Cluster;
 pub use port::Port;
 pub use resp::{Client, Value};
