@@ -76,7 +76,15 @@ impl List {
     }
 
     /// Whether the request is on the list.
+    #[inline]
     pub(crate) fn find<R: Request + ?Sized>(&self, request: &R) -> Listed<'_> {
+        if self.networks.is_empty() && self.values.is_empty() {
+            return Listed::No;
+        }
+        self.look_for(request)
+    }
+
+    fn look_for<R: Request + ?Sized>(&self, request: &R) -> Listed<'_> {
         if request.client().is_some_and(|address| self.networks.find(address).is_some()) {
             return Listed::Yes(&CLIENT);
         }

@@ -74,8 +74,17 @@ impl<T> Networks<T> {
         self.entries.insert(network.0, about)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// What is said of the narrowest network that holds `address`.
+    #[inline]
     pub(crate) fn find(&self, address: IpAddr) -> Option<&T> {
+        if self.is_empty() { None } else { self.find_narrowest(address) }
+    }
+
+    fn find_narrowest(&self, address: IpAddr) -> Option<&T> {
         let address = address.to_canonical();
         self.lengths.iter().rev().find_map(|&length| {
             let net = IpNet::new(address, length).ok()?.trunc();

@@ -73,6 +73,9 @@ impl Routes {
 
     /// All that match `path`.
     pub(crate) fn find(&self, path: &str) -> Found<'_> {
+        if self.nodes.is_empty() {
+            return Found::new();
+        }
         let open = self.layers.iter().filter_map(|layer| layer.at(path).ok());
         let mut found: SmallVec<[usize; 8]> = open.map(|hit| *hit.value).collect();
         found.extend(self.literal.get(path).copied());

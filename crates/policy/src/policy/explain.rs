@@ -79,10 +79,10 @@ impl Policy {
         if !limit.spec.is_enabled() {
             return Reason::Disabled;
         }
-        if !view.candidates.contains(&at) {
+        if !view.candidates().contains(&at) {
             return Reason::OtherPath;
         }
-        if !limit.methods.meets(view.methods) {
+        if !view.meets(limit, request) {
             return Reason::OtherMethod;
         }
         match self.application(limit, request, view) {

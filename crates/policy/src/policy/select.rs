@@ -1,5 +1,7 @@
 //! Which limits apply to a request.
 
+use std::cell::OnceCell;
+
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Effect, Key, Limit};
 
@@ -8,7 +10,7 @@ use super::{Compiled, Policy, Preflights};
 use crate::key::{Encoded, KeyBuffer, KeyBytes, KeyPart, PartValue};
 use crate::limit_spec::{Fallback, LimitSpec};
 use crate::list::Listed;
-use crate::method::MethodSet;
+use crate::method::{MethodSet, Methods};
 use crate::request::{Given, Request};
 use crate::routes::Found;
 
@@ -117,9 +119,36 @@ struct Entry {
 /// What the policy makes of a request before it asks each limit.
 pub(super) struct View<'p> {
     pub(super) found: Found<'p>,
-    pub(super) candidates: SmallVec<[u32; 8]>,
-    pub(super) methods: MethodSet,
-    pub(super) method: &'p str,
+    candidates: Candidates<'p>,
+    known: &'p Methods,
+    method: OnceCell<(MethodSet, &'p str)>,
+}
+
+/// The limits that are for a path, in ascending order.
+enum Candidates<'p> {
+    /// Those that are for every path.
+    Everywhere(&'p [u32]),
+    Some(SmallVec<[u32; 8]>),
+}
+
+impl<'p> View<'p> {
+    /// The limits that are for the path, in ascending order.
+    pub(super) fn candidates(&self) -> &[u32] {
+        match &self.candidates {
+            Candidates::Everywhere(all) => all,
+            Candidates::Some(some) => some,
+        }
+    }
+
+    /// Whether the limit is for the method of `request`.
+    pub(super) fn meets<R: Request + ?Sized>(&self, limit: &Compiled, request: &R) -> bool {
+        limit.methods == MethodSet::ALL || limit.methods.meets(self.method(request).0)
+    }
+
+    /// The method as limits know it. Looked up once, and only for a policy that asks for it.
+    fn method<R: Request + ?Sized>(&self, request: &R) -> (MethodSet, &'p str) {
+        *self.method.get_or_init(|| self.known.find(request.method()))
+    }
 }
 
 /// A key that cannot be built.
@@ -151,9 +180,9 @@ impl Policy {
             return Selection::Free(free);
         }
         let view = self.view(request);
-        for &at in &view.candidates {
+        for &at in view.candidates() {
             let Some(limit) = self.limit(at) else { continue };
-            if !limit.methods.meets(view.methods) {
+            if !view.meets(limit, request) {
                 continue;
             }
             match self.key(limit, request, &view, &mut scratch.bytes) {
@@ -188,14 +217,16 @@ impl Policy {
 
     pub(super) fn view<R: Request + ?Sized>(&self, request: &R) -> View<'_> {
         let found = self.routes.find(request.path());
-        let mut candidates = SmallVec::from_slice(&self.everywhere);
-        if !found.is_empty() {
-            candidates.extend(found.iter().flat_map(|node| node.limits().iter().copied()));
-            candidates.sort_unstable();
-            candidates.dedup();
-        }
-        let (methods, method) = self.methods.find(request.method());
-        View { found, candidates, methods, method }
+        let candidates = if found.is_empty() {
+            Candidates::Everywhere(&self.everywhere)
+        } else {
+            let mut some = SmallVec::from_slice(&self.everywhere);
+            some.extend(found.iter().flat_map(|node| node.limits().iter().copied()));
+            some.sort_unstable();
+            some.dedup();
+            Candidates::Some(some)
+        };
+        View { found, candidates, known: &self.methods, method: OnceCell::new() }
     }
 
     /// The key of a request under a limit, and which of its overrides applies.
@@ -248,7 +279,11 @@ pub(super) fn part_value<'p, 'r, R: Request + ?Sized>(
             KeyPart::Route => request.route().or(view.found.first().map(|node| node.name())),
             _ => None,
         };
-        PartValue::of(part, request, route.unwrap_or_default(), view.method)
+        let method = match part {
+            KeyPart::Method => view.method(request).1,
+            _ => "",
+        };
+        PartValue::of(part, request, route.unwrap_or_default(), method)
     };
     let known = |part: &'p KeyPart, value: PartValue<'r>| match value {
         PartValue::Missing => Err(NoKey::Refused(part, Lack::Missing)),
