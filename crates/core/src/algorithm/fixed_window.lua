@@ -1,8 +1,8 @@
 -- Fixed window: the twin of fixed_window.rs.
 --
--- State: a = the window's number (aligned) or its first tick (first hit), b = the count; c is passed
--- through. Rule: limit, window (ticks), start (0 aligned, 1 at the first hit), far (ticks ahead beyond
--- which a stored window is re-anchored).
+-- State: a = the window's number (aligned) or its first tick (first hit), b = the count; c is
+-- passed through. Rule: limit, window (ticks), start (0 aligned, 1 at the first hit), far (ticks
+-- ahead beyond which a stored window is re-anchored).
 --
 -- Exact in doubles: limit and window are at most 2^51, the count is cut to 2 * limit before it is
 -- added to, and time is counted from `now`, so that nothing passes 2^53 but the age of a window

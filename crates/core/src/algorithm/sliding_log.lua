@@ -1,27 +1,28 @@
 -- Sliding log: the twin of sliding_log.rs, over a ring that the caller keeps.
 --
--- The ring is given as `at(i) -> time, sum` for i from 0 (the oldest entry) to n - 1, both strictly
--- rising: a tick, and the running sum of costs through that entry; and as `before`, the running sum
--- before the oldest. A ring that keeps times less a base adds the base in `at`. Each function reads
--- O(log n) entries and asks for entry n - 1 first, which a header may hold.
--- Summed up, a log is a = what counts, b = the newest time (0 when empty), as the Rust tells it.
+-- The ring is lent as `at(i) -> time, sum` for i from 0 (the oldest entry) to n - 1, both strictly
+-- rising: a tick, and the running sum of costs through that entry; and as `before`, the running
+-- sum before the oldest. O(log n) entries are read; entry n - 1, which a header may hold, by every
+-- call. Summed up, a log is a = what counts, b = the newest time, 0 when empty; c is nothing.
 -- Rule: limit (at most 10,000), window (ticks), far (ticks ahead beyond which all is re-anchored).
 --
---   log_ask    -> passes, a, b, first, before, wait, shift
---                 a and b as they are before the charge. `first` oldest entries count no more and
---                 `before` is the running sum before the rest. Refused: `wait` ticks (0 for a cost
---                 above the limit), and once the clock stepped back far, `shift` ticks to take
---                 from every time (of a base: once), to be written although nothing is charged.
---   log_record -> index, time, sum: what to write of a charge that log_ask let pass. Entry `index`
---                 is n - 1 (overwrite) or n (append), counted before `first` entries are dropped
---                 from the front; `before` from log_ask then is the ring's. At most `limit` entries
---                 stay, or as many as there were under a limit lowered since.
---   log_give   -> index, change, gone: add `change` to the sums of entry `index` and all after it,
---                 and if `gone` take entry `index` out. Without an index nothing changes.
+--   log_count  -> a, b, first, before: the `first` oldest entries count no more, and `before` is
+--                 the running sum before the others.
+--   log_ask    -> passes, a, b, first, before, wait, shift: a and b as they are without the charge.
+--                 Refused: `wait` in ticks (0 above the limit), and `shift`, which a refusal takes
+--                 from every time once the clock stepped back far. In a ring that keeps times less
+--                 a base, which `at` adds, that is one write: base - shift.
+--   log_record -> index, time, sum: the entry to write for a charge that passed, from a, b and
+--                 before of log_ask. It lies at n - 1 (overwrite) or n (append); then `first`
+--                 entries go from the front and `before` is the ring's. A ring has room enough with
+--                 `limit` entries, or as many as it held when the limit was lowered. A base begins
+--                 again at 0 when only the new entry stays.
+--   log_give   -> index, change, gone: what to add to the sums of entry `index` and of all after
+--                 it, and whether the entry then goes. nil: nothing changes.
 --
--- Exact in doubles: instants are at most 2^53, the window 2^51, and times are compared and
--- subtracted before the window is added. Running sums grow by at most 2 * limit per charge and begin
--- again at 0 with an empty key: 2^53 is 400 million charges of 10,000 a second for years.
+-- Exact in doubles: instants are at most 2^53, the window 2^51; times are subtracted before the
+-- window is added. Sums pass 2^53 after 900 billion charges of 10,000 in a life without an idle
+-- window, stored times after steps back of 200 years in all.
 
 -- The first entry later than `time` whose sum is at least `sum`; n if there is none. Doubles its
 -- stride from the oldest, since seldom more than a few have left, then halves it.
@@ -83,16 +84,14 @@ end
 local function log_give(at, n, before, now, cost, left_b, actual, limit, window)
     local count, _, first = log_count(at, n, before, now, window)
     local index = log_find(at, n, left_b - 1, 0)
-    if index >= n or index < first then return nil, 0, false end
+    if index >= n or index < first then return nil end
     local time, sum = at(index)
-    if time ~= left_b then return nil, 0, false end
+    if time ~= left_b then return nil end
     if index > 0 then
         local _, sum_before = at(index - 1)
         before = sum_before
     end
     local held = sum - before
-    local most = 2 * limit - (count - held)
-    if most < 0 then most = 0 end
-    local settled = replace(held, cost, actual, most)
+    local settled = replace(held, cost, actual, 2 * limit - (count - held))
     return index, settled - held, settled == 0
 end

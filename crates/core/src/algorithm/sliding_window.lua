@@ -1,8 +1,8 @@
 -- Sliding window counter: the twin of sliding_window.rs.
 --
 -- State: a = the number of the current window, b = the previous window's count, c = the current
--- one's, both below 2^32. Rule: limit, window (ticks), far (ticks ahead beyond which a stored window
--- is re-anchored).
+-- one's, both below 2^32. Rule: limit, window (ticks), far (ticks ahead beyond which a stored
+-- window is re-anchored).
 --
 -- Exact in doubles: 5 * limit * window <= 2^53 is proved when a limit is built, and counts weigh at
 -- most 2 * limit each. `back` of a window further ahead than 2^53 ticks is only compared.

@@ -1,13 +1,13 @@
 -- Token bucket, and the leaky bucket as a queue: the twin of token_bucket.rs and leaky_bucket.rs.
 --
 -- State: a = debt in units of 1/period token, b = the tick it was counted at; c is passed through.
--- Rule: rate (units that leak per tick), period (units per token), limit (units up to which a charge
--- passes: the burst for a caller that cannot wait and for `give`, else full), full (burst and queue),
--- far (ticks ahead beyond which a stored time is re-anchored).
+-- Rule: rate (units that leak per tick), period (units per token), limit (units up to which a
+-- charge passes: the burst for a caller that cannot wait and for `give`, else full), full (burst
+-- and queue), far (ticks ahead beyond which a stored time is re-anchored).
 --
--- Exact in doubles: 3 * full + rate <= 2^53 is proved when a limit is built, debt is cut to 2 * full,
--- and `elapsed < debt / rate` stands before `rate * elapsed`. A quotient of integers up to 2^53 never
--- rounds onto or across an integer, so comparing an integer with it is exact.
+-- Exact in doubles: 3 * full + rate <= 2^53 is proved when a limit is built, debt is cut to
+-- 2 * full, and `elapsed < debt / rate` stands before `rate * elapsed`. A quotient of integers up
+-- to 2^53 never rounds onto or across an integer, so comparing an integer with it is exact.
 
 local function bucket_leak(debt, last, now, rate, full)
     if debt > 2 * full then debt = 2 * full end
