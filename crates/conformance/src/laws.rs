@@ -15,9 +15,10 @@ mod life;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tollgate_core::{Algorithm, Anchor, Queue};
+use tollgate_core::{Algorithm, Anchor, Limit, Queue};
 
 use crate::oracle::{Arrivals, Entries, OneWindow, TwoWindows};
+use crate::random::Random;
 use life::Life;
 
 /// The forms of limits that the laws are held against.
@@ -63,6 +64,18 @@ impl Form {
             Form::SlidingWindow => "sliding-window",
             Form::SlidingLog => "sliding-log",
         }
+    }
+
+    /// A legal limit of this form: small ones that collide, and the largest there are.
+    #[must_use]
+    pub fn limit(self, random: &mut Random) -> Limit {
+        draw::limit(self, random)
+    }
+
+    /// The same counter with another amount or burst; the same one when none other is legal.
+    #[must_use]
+    pub fn changed(self, limit: &Limit, random: &mut Random) -> Limit {
+        draw::changed(self, limit, random)
     }
 
     /// Whether time counts by windows, and so as the clock shows it. The others hold time still
