@@ -10,14 +10,14 @@ use std::error::Error;
 
 use bytes::Bytes;
 use http::header::{
-    ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, ORIGIN,
-    RETRY_AFTER,
+    ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    ORIGIN, RETRY_AFTER,
 };
 use http::{Response, StatusCode};
 use tollgate_core::{Answer, Decision, Effect, Span, Verdict};
 use tollgate_policy::{KeyPart, Lack, Message, Refused};
 
-use crate::dialect::{Dialects, Said, Terminology, integer};
+use crate::dialect::{Blank, Dialects, Lines, Said, Terminology};
 
 pub use body::Format;
 pub use cors::{Cors, CorsError};
@@ -148,13 +148,21 @@ pub struct Responder {
     message: Option<Message>,
     cors: Cors,
     exposed: Option<HeaderValue>,
+    /// What an answer that passes is told, and what a refusal is made of, without the values.
+    passed: Blank,
+    refused: Blank,
 }
+
+/// What stands in every refusal before the dialects.
+static OF_REFUSALS: [HeaderName; 3] = [CONTENT_TYPE, CACHE_CONTROL, RETRY_AFTER];
 
 impl Default for Responder {
     fn default() -> Responder {
         let dialects = Dialects::default();
         Responder {
             exposed: Some(cors::exposed(&dialects)),
+            passed: passed(&dialects),
+            refused: refused(&dialects),
             dialects,
             format: Format::default(),
             message: None,
@@ -168,7 +176,8 @@ impl Responder {
     #[must_use]
     pub fn dialects(self, dialects: Dialects) -> Responder {
         let exposed = self.exposed.map(|_| cors::exposed(&dialects));
-        Responder { dialects, exposed, ..self }
+        let (passed, refused) = (passed(&dialects), refused(&dialects));
+        Responder { dialects, exposed, passed, refused, ..self }
     }
 
     /// The form of the body of a refusal; `application/problem+json` unless said.
@@ -228,7 +237,9 @@ impl Responder {
         terminology: &Terminology,
         response: &mut Response<B>,
     ) {
-        self.dialects.write(&told.said, terminology, response);
+        Lines::write(response, &self.passed, |lines| {
+            self.dialects.write(&told.said, terminology, lines);
+        });
         self.expose(told.asks, response.headers_mut());
     }
 
@@ -258,31 +269,32 @@ impl Responder {
         message: Option<&Message>,
     ) -> Response<Bytes> {
         let text = refusal.text(message.or(self.message.as_ref()));
-        let mut response = match grpc::content_type(request) {
-            Some(content_type) => grpc::answer(content_type, &refusal, &text),
-            None => self.plain(&refusal, &text),
-        };
-        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some(seconds) = refusal.retry_after() {
-            response.headers_mut().insert(RETRY_AFTER, integer(seconds));
-        }
-        if let Refusal::Limited(decision) = refusal {
-            if let Some(said) = self.dialects.tell(terminology, decision) {
-                self.dialects.write(&said, terminology, &mut response);
+        let (mut response, media_type) = match grpc::content_type(request) {
+            Some(content_type) => (grpc::answer(&refusal, &text), content_type.clone()),
+            None => {
+                let (media_type, body) = self.format.write(&refusal, &text);
+                let mut response = Response::new(Bytes::from(body));
+                *response.status_mut() = refusal.status();
+                (response, media_type)
             }
+        };
+        Lines::write(&mut response, &self.refused, |lines| {
+            let [content_type, cache_control, retry_after] = &OF_REFUSALS;
+            lines.insert_whole(content_type, media_type);
+            lines.insert_whole(cache_control, HeaderValue::from_static("no-store"));
+            if let Some(seconds) = refusal.retry_after() {
+                lines.insert_integer(retry_after, seconds);
+            }
+            if let Refusal::Limited(decision) = refusal
+                && let Some(said) = self.dialects.tell(terminology, decision)
+            {
+                self.dialects.write(&said, terminology, lines);
+            }
+        });
+        if let Refusal::Limited(_) = refusal {
             self.expose(Asks::of(request), response.headers_mut());
         }
         self.cors.allow(request, response.headers_mut());
-        response
-    }
-
-    fn plain(&self, refusal: &Refusal<'_>, text: &str) -> Response<Bytes> {
-        let (media_type, body) = self.format.write(refusal, text);
-        let mut response = Response::new(Bytes::from(body));
-        *response.status_mut() = refusal.status();
-        // For all that follows in the default dialects: grown once.
-        response.headers_mut().reserve(12);
-        response.headers_mut().insert(CONTENT_TYPE, media_type);
         response
     }
 
@@ -291,6 +303,14 @@ impl Responder {
             headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, exposed.clone());
         }
     }
+}
+
+fn passed(dialects: &Dialects) -> Blank {
+    Blank::of(dialects.headers())
+}
+
+fn refused(dialects: &Dialects) -> Blank {
+    Blank::of(OF_REFUSALS.iter().chain(dialects.headers()))
 }
 
 fn terminology(decision: &Decision<'_>) -> Terminology {

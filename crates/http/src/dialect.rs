@@ -1,28 +1,30 @@
 //! Header dialects: how a decision is written into the headers of an answer.
 
+mod blank;
 mod envoy;
 mod figures;
 mod ietf_c;
 mod ietf_draft6;
 mod ietf_draft7;
+mod integer;
 mod lines;
 mod said;
 mod terms;
+mod text;
 mod x_ratelimit;
 
 use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
-use http::Response;
 use http::header::HeaderName;
 use tollgate_core::Decision;
 
-use lines::Lines;
 use said::Told;
 use x_ratelimit::{HYPHENATED, PLAIN, Unit};
 
-pub(crate) use lines::integer;
+pub(crate) use blank::Blank;
+pub(crate) use lines::Lines;
 pub(crate) use said::Said;
 pub(crate) use terms::Terminology;
 
@@ -231,21 +233,15 @@ impl Dialects {
         Said::of(terminology, decision, (!self.spoken.is_empty()).then_some(self.members))
     }
 
-    /// Writes what was said into the headers of its answer.
+    /// Writes what was said.
     ///
     /// Lists are added to, single values replaced, but see [`Lines::stay`]. Limits that only watch
     /// are named when they would have refused, and not spoken of otherwise.
-    pub(crate) fn write<B>(
-        &self,
-        said: &Said,
-        terminology: &Terminology,
-        response: &mut Response<B>,
-    ) {
+    pub(crate) fn write(&self, said: &Said, terminology: &Terminology, lines: &mut Lines<'_>) {
         let told = said.in_terms(terminology);
-        let mut lines = Lines::of(response);
         if told.decisive().is_some() {
             for dialect in &self.spoken {
-                dialect.write(told, &mut lines);
+                dialect.write(told, lines);
             }
         }
         let mut shadows = told.shadows().peekable();

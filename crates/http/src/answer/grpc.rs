@@ -25,16 +25,11 @@ pub(super) fn content_type(request: &HeaderMap) -> Option<&HeaderValue> {
     is_grpc.then_some(value)
 }
 
-/// The answer to a refused call.
-pub(super) fn answer(
-    content_type: &HeaderValue,
-    refusal: &Refusal<'_>,
-    text: &str,
-) -> Response<Bytes> {
+/// The answer to a refused call, but for its content type.
+pub(super) fn answer(refusal: &Refusal<'_>, text: &str) -> Response<Bytes> {
     let code = code(refusal);
     let mut response = Response::new(Bytes::new());
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, content_type.clone());
     headers.insert(&GRPC_STATUS, code.into());
     headers.insert(&GRPC_MESSAGE, message(text));
     if let Refusal::Limited(_) = refusal {

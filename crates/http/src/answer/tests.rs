@@ -1,4 +1,3 @@
-use http::header;
 use http::header::{ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_ORIGIN, ORIGIN, VARY};
 use serde_json::{Value, json};
 use tollgate_policy::{KeyPart, Lack, Refused, RequestPath};
@@ -10,14 +9,14 @@ use crate::dialect::Dialect;
 const NOW: u64 = 1_796_068_800_000_000;
 
 /// The answer to a login refused for another 180 s.
-fn refuse(responder: &Responder, request: &[(header::HeaderName, &str)]) -> Response<Bytes> {
+fn refuse(responder: &Responder, request: &[(HeaderName, &str)]) -> Response<Bytes> {
     let mut desk = Desk::new(NOW, &[("login", "5 per 15 minutes"), ("wide", "100/s")]);
     assert!(desk.charge(&[5, 1]).is_allowed());
     let decision = desk.charge(&[1, 0]);
     responder.refuse(&headers(request), Refusal::Limited(&decision), None)
 }
 
-fn headers(pairs: &[(header::HeaderName, &str)]) -> HeaderMap {
+fn headers(pairs: &[(HeaderName, &str)]) -> HeaderMap {
     pairs.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect()
 }
 

@@ -14,7 +14,7 @@ pub(super) static HEADERS: [HeaderName; 2] =
 pub(super) fn write(told: Told<'_>, lines: &mut Lines<'_>) {
     let [policy, rate_limit] = &HEADERS;
     if let Some(only) = told.only() {
-        lines.append_whole(policy, &only.policy_line);
+        lines.append_whole(policy, only.policy_line.clone());
     } else {
         for (terms, _) in told.members() {
             lines.next_member();

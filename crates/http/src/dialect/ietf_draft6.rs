@@ -23,7 +23,7 @@ pub(super) fn write(told: Told<'_>, lines: &mut Lines<'_>) {
     }
     write_policies(told, lines);
     lines.insert(policy);
-    lines.insert_whole(limit, &terms.limit_line);
+    lines.insert_whole(limit, terms.limit_line.clone());
     lines.insert_integer(remaining, figures.remaining);
     lines.insert_integer(reset, figures.after);
 }

@@ -6,6 +6,7 @@ use http::HeaderValue;
 use tollgate_core::{Limit, Span};
 
 use super::figures::MOST;
+use super::integer::integer;
 use super::lines::quote;
 
 /// What never changes in what is told of a limit. Every number is at most [`MOST`].
@@ -31,7 +32,7 @@ impl Terms {
         let limit = limit.capacity_at_once().min(MOST);
         let policy = [&name, format!(";q={limit};w={window}").as_bytes()].concat();
         let policy = HeaderValue::from_bytes(&policy).expect("only printable ASCII was written");
-        Terms { name: name.into(), limit, window, limit_line: limit.into(), policy_line: policy }
+        Terms { name: name.into(), limit, window, limit_line: integer(limit), policy_line: policy }
     }
 }
 

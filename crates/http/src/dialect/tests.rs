@@ -17,7 +17,8 @@ fn speak(dialects: &[Dialect], decision: &Decision<'_>) -> HeaderMap {
 fn write(dialects: &Dialects, decision: &Decision<'_>, response: &mut Response<()>) {
     let terminology = Terminology::of(decision.answers().map(|answer| answer.limit()));
     if let Some(said) = dialects.tell(&terminology, decision) {
-        dialects.write(&said, &terminology, response);
+        let blank = Blank::of(dialects.headers());
+        Lines::write(response, &blank, |lines| dialects.write(&said, &terminology, lines));
     }
 }
 
@@ -71,6 +72,27 @@ fn every_dialect_says_what_its_table_says() {
             assert!(dialect.headers().contains(name), "{dialect} announces {name}");
         }
         assert_eq!(dialect.name().parse(), Ok(dialect));
+    }
+}
+
+#[test]
+fn an_answer_without_headers_is_told_what_one_with_others_is() {
+    let sets = Dialect::ALL.map(|dialect| vec![dialect]);
+    let both = vec![Dialect::Envoy, Dialect::IetfC];
+    for spoken in sets.into_iter().chain([both, Vec::new()]) {
+        let dialects = Dialects::new(spoken).unwrap();
+        let limits = [("burst", "9 per minute"), ("~watch", "1 per minute")];
+        let mut desk = Desk::new(NOW, &limits);
+        // Passed, passed with a shadow's refusal, refused, refused for ever, and nothing to tell.
+        for costs in [[1, 1], [1, 1], [9, 0], [10, 0], [0, 0]] {
+            let decision = desk.charge(&costs);
+            let (mut empty, mut begun) = (Response::new(()), Response::new(()));
+            begun.headers_mut().insert("x-other", 1.into());
+            write(&dialects, &decision, &mut empty);
+            write(&dialects, &decision, &mut begun);
+            let told = format!("x-other: 1\n{}", lines(empty.headers()));
+            assert_eq!(lines(begun.headers()), told, "{dialects:?} {costs:?}");
+        }
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn write(
     if lines.stay(remaining, |text| text.parse().ok(), figures.remaining) {
         return;
     }
-    lines.insert_whole(limit, &terms.limit_line);
+    lines.insert_whole(limit, terms.limit_line.clone());
     lines.insert_integer(remaining, figures.remaining);
     let instant = match unit {
         Unit::Epoch => figures.at,
