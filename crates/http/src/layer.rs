@@ -6,6 +6,7 @@ mod complaint;
 mod head;
 mod outcome;
 mod peek;
+mod plans;
 mod rules;
 mod service;
 
@@ -14,13 +15,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Response;
-use tollgate_core::Store;
+use tollgate_core::{Limit, Quota, Store};
 use tollgate_policy::Policy;
 use tower_layer::Layer;
 
 use crate::answer::{Refusal, Responder};
 use crate::client::Peer;
 use crate::clients::Clients;
+use plans::Plans;
 use rules::{Attach, Rules};
 
 pub use answering::Answering;
@@ -247,6 +249,46 @@ impl RateLimitLayer {
         key: impl Fn(&Head<'_>) -> Option<String> + Send + Sync + 'static,
     ) -> RateLimitLayer {
         self.with(|rules| rules.user = Some(Arc::new(key)))
+    }
+
+    /// Takes quotas from a function of the request and each limit of the policy, such as the plan that
+    /// an outer layer has read from a database; nothing leaves a limit as the policy has it. The counts
+    /// are the same, so whoever upgrades keeps what is used.
+    ///
+    /// The function is called for every limit, overrides included, of every request. A quota that the
+    /// limit cannot have, such as one of another period, is logged, and the policy's holds. Up to 1,024
+    /// combinations of quotas are kept at a time.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use http::Request;
+    /// use tollgate_core::{Limit, Quota};
+    /// use tollgate_http::RateLimitLayer;
+    /// use tollgate_policy::{LimitSpec, Policy};
+    /// #[derive(Clone)]
+    /// struct Plan(Quota); // what this service's authentication puts beside a request
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = Arc::new(tollgate_memory::Memory::default());
+    /// let free = LimitSpec::new(Limit::new("plan", Quota::per_day(100))?);
+    /// let policy = Policy::builder().limit(free).build()?;
+    /// let layer = RateLimitLayer::new(store, policy)
+    ///     .quotas(|head, _limit| head.extensions().get().map(|Plan(quota)| *quota));
+    /// let left = async |request: Request<()>| {
+    ///     let told = layer.peek(&request, |preview| preview.decision.map(|d| d.remaining()));
+    ///     told.await
+    /// };
+    /// assert_eq!(left(Request::new(())).await?, Some(99));
+    /// let paid = Request::builder().extension(Plan(Quota::per_day(5_000))).body(())?;
+    /// assert_eq!(left(paid).await?, Some(4_999));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn quotas(
+        self,
+        quota_of: impl Fn(&Head<'_>, &Limit) -> Option<Quota> + Send + Sync + 'static,
+    ) -> RateLimitLayer {
+        self.with(|rules| rules.plans = Some(Arc::new(Plans::new(Arc::new(quota_of)))))
     }
 
     /// Puts the [`Client`](crate::client::Client) that the limits found into the extensions of each

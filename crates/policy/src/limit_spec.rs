@@ -292,6 +292,11 @@ impl LimitSpec {
     pub fn every_limit(&self) -> impl Iterator<Item = &Limit> {
         self.windows.iter().chain(self.overrides.iter().flat_map(|other| &other.windows))
     }
+
+    pub(crate) fn every_limit_mut(&mut self) -> impl Iterator<Item = &mut Limit> {
+        let others = self.overrides.iter_mut().flat_map(|other| &mut other.windows);
+        self.windows.iter_mut().chain(others)
+    }
 }
 
 /// Whether a charge under the algorithm can be given back to the last bit.

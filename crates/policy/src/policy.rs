@@ -5,6 +5,8 @@ mod explain;
 mod overrides;
 mod select;
 
+use tollgate_core::{Limit, LimitError, Quota};
+
 use crate::limit_spec::{Fallback, LimitSpec};
 use crate::list::List;
 use crate::method::{MethodSet, Methods};
@@ -101,5 +103,34 @@ impl Policy {
     #[must_use]
     pub fn with_ipv6_prefix(self, bits: u8) -> Policy {
         Policy { ipv6_prefix: bits.clamp(32, 128), ..self }
+    }
+
+    /// The same policy under other quotas: `quota_of` is asked of every limit, overrides included, in
+    /// the order of [`Policy::limits`] and [`LimitSpec::every_limit`]; nothing means that one stays.
+    /// The counts are the same.
+    ///
+    /// ```
+    /// use tollgate_core::{Limit, Quota};
+    /// use tollgate_policy::{LimitSpec, Policy};
+    /// let free = LimitSpec::new(Limit::new("plan", Quota::per_day(100))?);
+    /// let policy = Policy::builder().limit(free).build()?;
+    /// let paid = policy.with_quotas(|_| Some(Quota::per_day(5_000)))?;
+    /// let capacities = paid.limits().flat_map(LimitSpec::limits).map(Limit::capacity);
+    /// assert!(capacities.eq([5_000]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Limit::with_quota`].
+    pub fn with_quotas(
+        mut self,
+        mut quota_of: impl FnMut(&Limit) -> Option<Quota>,
+    ) -> Result<Policy, LimitError> {
+        for limit in self.limits.iter_mut().flat_map(|limit| limit.spec.every_limit_mut()) {
+            if let Some(quota) = quota_of(limit) {
+                *limit = limit.with_quota(quota)?;
+            }
+        }
+        Ok(self)
     }
 }

@@ -57,7 +57,8 @@ impl RateLimitLayer {
         request: &Request<B>,
         look: impl FnOnce(&Preview<'_>) -> T,
     ) -> Result<T, StoreError> {
-        let rules = &*self.rules;
+        let planned = self.rules.planned(request);
+        let rules = planned.as_deref().unwrap_or(&self.rules);
         let (mut scratch, mut again) = (Scratch::new(), Scratch::new());
         let head = rules.head(request);
         let selection = rules.policy.select(&head, &mut again);

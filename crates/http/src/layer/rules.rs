@@ -12,6 +12,7 @@ use tracing::{error, warn};
 
 use super::complaint::Complaint;
 use super::head::{Fault, Head};
+use super::plans::Plans;
 use super::{Outcome, User};
 use crate::answer::{Refusal, Responder, Told};
 use crate::client::{Client, Peer, Trail, UnknownClient};
@@ -48,6 +49,7 @@ pub(super) struct Rules {
     /// Written when the first answer is; by then the rules change no more.
     terminology: OnceLock<Terminology>,
     complaints: Arc<Complaints>,
+    pub(super) plans: Option<Arc<Plans>>,
 }
 
 /// Whether limits look at paths. If not, a path that can be read in two ways is the service's
@@ -113,6 +115,7 @@ impl Rules {
             attach: Attach::Nothing,
             terminology: OnceLock::new(),
             complaints: Arc::default(),
+            plans: None,
         }
     }
 
@@ -198,9 +201,10 @@ impl Rules {
             .get_or_init(|| Terminology::of(self.policy.limits().flat_map(LimitSpec::every_limit)))
     }
 
-    /// Forgets what was written of limits that may now stand elsewhere.
+    /// Forgets what was written of limits that may now stand elsewhere, and what was made of the rules.
     pub(super) fn changed(&mut self) {
         self.terminology = OnceLock::new();
+        self.plans = self.plans.as_ref().map(|plans| Arc::new(plans.anew()));
     }
 
     pub(super) fn observe(&self, outcome: &Outcome<'_>) {

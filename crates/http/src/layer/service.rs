@@ -43,10 +43,12 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        match self.rules.local() {
-            Some(store) => match pass(&self.rules, store, &request) {
+        let planned = self.rules.planned(&request);
+        let rules = planned.as_ref().unwrap_or(&self.rules);
+        match rules.local() {
+            Some(store) => match pass(rules, store, &request) {
                 Passage::Open(telling) => {
-                    self.rules.attach_client(&mut request);
+                    rules.attach_client(&mut request);
                     Answering::passing(self.inner.call(request), telling)
                 }
                 Passage::Refused(response) => Answering::refused(response),
@@ -56,7 +58,7 @@ where
                 // time.
                 let next = self.inner.clone();
                 let ready = mem::replace(&mut self.inner, next);
-                Answering::asking(Box::pin(handle(self.rules.clone(), ready, request)))
+                Answering::asking(Box::pin(handle(rules.clone(), ready, request)))
             }
         }
     }

@@ -1,5 +1,7 @@
 //! What the tower layer promises, over any service.
 
+mod plans;
+
 use std::convert::Infallible;
 use std::future::{Future, pending, poll_fn};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
