@@ -6,13 +6,14 @@
 //! This crate does no I/O, reads no clock, needs no runtime and depends on nothing. Read it in this
 //! order: [`Quota`] (how much), [`Limit`] (a quota with a name and an algorithm), [`Key`] (whose),
 //! [`algorithm`] (the rules), [`charge`] (several limits, one decision), [`Decision`] (what is
-//! told), [`Store`] and [`Limiter`] (who is asked).
+//! told), [`Store`] and [`Limiter`] (who is asked), [`breaker`] (when a store is left alone).
 
 #![no_std]
 
 extern crate alloc;
 
 pub mod algorithm;
+pub mod breaker;
 pub mod charge;
 mod clock;
 mod decision;
