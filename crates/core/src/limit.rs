@@ -3,6 +3,7 @@
 mod builder;
 mod error;
 mod identity;
+mod share;
 
 use alloc::boxed::Box;
 

@@ -76,7 +76,7 @@ impl LimitBuilder<'_> {
     }
 
     /// The rule in ticks of `resolution`, and its capacity.
-    fn rule(&self, resolution: Resolution) -> Result<(Rule, u64), Kind> {
+    pub(super) fn rule(&self, resolution: Resolution) -> Result<(Rule, u64), Kind> {
         let micros = self.quota.period().as_micros();
         let period = resolution.floor(micros);
         if period.saturating_mul(resolution.micros()) != micros {
