@@ -1,6 +1,7 @@
 //! Several limits, one decision: all are charged or none.
 
 use crate::algorithm::{Charged, Patience, Ruling, State, Step};
+use crate::decision::Source;
 use crate::key::Key;
 use crate::limit::Limit;
 
@@ -173,11 +174,32 @@ pub struct Receipt<'k> {
     key: Key<'k>,
     cost: u64,
     left: State,
+    source: Source,
 }
 
 impl<'k> Receipt<'k> {
-    pub(crate) fn new(limit: &'k Limit, key: Key<'k>, cost: u64, left: State) -> Receipt<'k> {
-        Receipt { limit, key, cost, left }
+    pub(crate) fn new(
+        limit: &'k Limit,
+        key: Key<'k>,
+        cost: u64,
+        left: State,
+        source: Source,
+    ) -> Receipt<'k> {
+        Receipt { limit, key, cost, left, source }
+    }
+
+    /// Who made the charge: only there can it be given back.
+    #[must_use]
+    pub fn source(&self) -> Source {
+        self.source
+    }
+
+    /// The receipt of a share's charge as the share's own.
+    pub fn for_share<'s>(self, share: &'s Limit) -> Receipt<'s>
+    where
+        'k: 's,
+    {
+        Receipt { limit: share, source: Source::Store, ..self }
     }
 
     /// The limit that was charged.

@@ -1,5 +1,7 @@
 //! What was decided, and how it is told.
 
+use core::num::NonZeroU32;
+
 use crate::algorithm::{Moment, Patience, State};
 use crate::charge::{Effect, Receipt};
 use crate::clock::{Span, Tick};
@@ -70,13 +72,29 @@ pub struct Answer<'l> {
     charged: u64,
     left: State,
     now: Tick,
-    at: Moment,
+    phase: u64,
+    source: Source,
     receipt_taken: bool,
+}
+
+/// Who decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Source {
+    /// The store.
+    #[default]
+    Store,
+    /// This instance alone, since the store could not be asked: by its share of the limit among so
+    /// many ([`Limit::share`]).
+    Share(NonZeroU32),
+    /// Nobody: the store could not be asked, and the limit then lets everything pass
+    /// ([`OnError::Allow`](crate::OnError::Allow)). There are no numbers to tell.
+    Nobody,
 }
 
 impl<'l> Answer<'l> {
     /// An answer as a store gives it: `charged` is what was written down (0 for nothing), `left` the
-    /// state that now stands, or, in a peek, that the charge would have left.
+    /// state that now stands, or, in a peek, that the charge would have left. `at` is the moment of
+    /// `now` for the key.
     #[inline]
     #[must_use]
     pub fn new(
@@ -87,7 +105,38 @@ impl<'l> Answer<'l> {
         left: State,
         (now, at): (Tick, Moment),
     ) -> Answer<'l> {
-        Answer { limit, verdict, effect, charged, left, now, at, receipt_taken: false }
+        Answer {
+            limit,
+            verdict,
+            effect,
+            charged,
+            left,
+            now,
+            phase: at.phase,
+            source: Source::Store,
+            receipt_taken: false,
+        }
+    }
+
+    /// The answer of a limit that nobody was asked about: it passes.
+    #[must_use]
+    pub fn unasked(limit: &'l Limit, effect: Effect, now: Tick) -> Answer<'l> {
+        let at = limit.moment_of(now, 0);
+        let answer = Answer::new(limit, effect, Verdict::Allow, 0, State::FRESH, (now, at));
+        Answer { source: Source::Nobody, ..answer }
+    }
+
+    /// The answer of a share as the whole limit's.
+    #[must_use]
+    pub fn for_whole<'w>(self, whole: &'w Limit, replicas: NonZeroU32) -> Answer<'w> {
+        Answer { limit: whole, source: Source::Share(replicas), ..self }
+    }
+
+    /// Who decided.
+    #[inline]
+    #[must_use]
+    pub fn source(&self) -> Source {
+        self.source
     }
 
     /// The limit that was asked.
@@ -114,24 +163,24 @@ impl<'l> Answer<'l> {
     /// What is left, 0 to [`Limit::capacity`], this charge taken into account.
     #[must_use]
     pub fn remaining(&self) -> u64 {
-        self.limit.remaining(self.left, self.at, Patience::Wait)
+        self.told(|limit, at| limit.remaining(self.left, at, Patience::Wait))
     }
 
     /// The same for a caller that cannot wait in a queue ([`Charge::at_once`](crate::Charge::at_once)),
     /// 0 to [`Limit::capacity_at_once`]: the places of the queue are not for it.
     #[must_use]
     pub fn remaining_at_once(&self) -> u64 {
-        self.limit.remaining(self.left, self.at, Patience::Now)
+        self.told(|limit, at| limit.remaining(self.left, at, Patience::Now))
     }
 
     /// How long until the key owes nothing, if nothing more is charged; from then on its state may
     /// be forgotten.
     #[must_use]
     pub fn reset_after(&self) -> Span {
-        match self.limit.reset_after(self.left, self.at) {
+        self.told(|limit, at| match limit.reset_after(self.left, at) {
             0 => Span::ZERO,
-            ticks => self.limit.span(ticks, self.now),
-        }
+            ticks => limit.span(ticks, self.now),
+        })
     }
 
     /// How long until the charge passes; `None` when it passed or never can.
@@ -155,6 +204,19 @@ impl<'l> Answer<'l> {
         self.charged
     }
 
+    /// Tells something by the limit that decided: a share has numbers of its own.
+    fn told<T>(&self, tell: impl FnOnce(&Limit, Moment) -> T) -> T {
+        match self.source {
+            Source::Store | Source::Nobody => {
+                tell(self.limit, self.limit.moment_of(self.now, self.phase))
+            }
+            Source::Share(replicas) => {
+                let share = self.limit.share(replicas);
+                tell(&share, share.moment_of(self.now, self.phase))
+            }
+        }
+    }
+
     /// Whether the request passes as far as this limit is asked.
     #[inline]
     fn lets_pass(&self) -> bool {
@@ -169,7 +231,7 @@ impl<'l> Answer<'l> {
         'l: 'k,
     {
         let unspent = self.charged > 0 && !core::mem::replace(&mut self.receipt_taken, true);
-        unspent.then(|| Receipt::new(self.limit, key, self.charged, self.left))
+        unspent.then(|| Receipt::new(self.limit, key, self.charged, self.left, self.source))
     }
 }
 
@@ -232,6 +294,12 @@ impl<'l> Decision<'l> {
     #[must_use]
     pub fn is_denied(&self) -> bool {
         !self.is_allowed()
+    }
+
+    /// Whether the store could not be asked about some limit, so that this instance decided alone.
+    #[must_use]
+    pub fn is_degraded(&self) -> bool {
+        self.answers.iter().any(|answer| answer.source != Source::Store)
     }
 
     /// All limits' verdicts as one: any `Never` rules, else the longest refusal, else the longest
@@ -303,6 +371,8 @@ impl<'l> Decision<'l> {
 
     #[inline]
     fn enforcing(&self) -> impl Iterator<Item = &Answer<'l>> {
-        self.answers.iter().filter(|answer| answer.effect == Effect::Enforce)
+        self.answers
+            .iter()
+            .filter(|answer| answer.effect == Effect::Enforce && answer.source != Source::Nobody)
     }
 }

@@ -14,6 +14,7 @@ use crate::clock::{Span, Tick};
 use crate::decision::Verdict;
 use crate::key::{Key, Net};
 use crate::quota::Quota;
+use crate::store::OnError;
 
 pub use builder::LimitBuilder;
 use error::Kind;
@@ -38,6 +39,7 @@ pub struct Limit {
     name: Box<str>,
     quota: Quota,
     algorithm: Algorithm,
+    on_error: OnError,
     resolution: Resolution,
     rule: Rule,
     capacity: u64,
@@ -57,7 +59,13 @@ impl Limit {
 
     /// A limit of another algorithm or tick.
     pub fn builder(name: &str, quota: Quota) -> LimitBuilder<'_> {
-        LimitBuilder { name, quota, algorithm: Algorithm::default(), resolution: None }
+        LimitBuilder {
+            name,
+            quota,
+            algorithm: Algorithm::default(),
+            resolution: None,
+            on_error: OnError::default(),
+        }
     }
 
     /// The same limit of another quota: of one name, algorithm, period and tick, so of one count.
@@ -101,6 +109,12 @@ impl Limit {
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
+    }
+
+    /// What becomes of charges while the store cannot be asked.
+    #[must_use]
+    pub fn on_error(&self) -> OnError {
+        self.on_error
     }
 
     /// The tick it counts in.

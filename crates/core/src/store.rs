@@ -49,6 +49,25 @@ pub trait LocalStore: Store {
     fn give_now(&self, receipt: Receipt<'_>, actual: u64);
 }
 
+/// What becomes of a charge when the store could not be asked: a property of its limit.
+///
+/// ```
+/// use tollgate_core::{Limit, OnError};
+/// let login = Limit::builder("login", "5 per 15 minutes".parse()?).on_error(OnError::Deny);
+/// assert_eq!(login.build()?.on_error(), OnError::Deny);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnError {
+    /// This instance decides alone, by its share of the limit.
+    #[default]
+    Local,
+    /// Nothing passes: the store's error is told, which is no refusal.
+    Deny,
+    /// Everything passes.
+    Allow,
+}
+
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A store's reply: ready at once, or a future.

@@ -6,6 +6,7 @@ use crate::algorithm::{
 };
 use crate::clock::Span;
 use crate::quota::Quota;
+use crate::store::OnError;
 
 use super::Limit;
 use super::error::{Kind, LimitError};
@@ -29,6 +30,7 @@ pub struct LimitBuilder<'n> {
     pub(super) quota: Quota,
     pub(super) algorithm: Algorithm,
     pub(super) resolution: Option<Resolution>,
+    pub(super) on_error: OnError,
 }
 
 impl LimitBuilder<'_> {
@@ -41,6 +43,12 @@ impl LimitBuilder<'_> {
     /// The tick to count in, instead of the one that follows from the period.
     pub fn resolution(mut self, resolution: Resolution) -> Self {
         self.resolution = Some(resolution);
+        self
+    }
+
+    /// What becomes of charges while the store cannot be asked; [`OnError::Local`] unless said.
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.on_error = on_error;
         self
     }
 
@@ -66,6 +74,7 @@ impl LimitBuilder<'_> {
             name: self.name.into(),
             quota: self.quota,
             algorithm: self.algorithm,
+            on_error: self.on_error,
             resolution,
             rule,
             capacity,

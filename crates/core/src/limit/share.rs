@@ -98,7 +98,13 @@ impl Limit {
             }
             _ => (self.window_share(tick, replicas)?, self.algorithm),
         };
-        Some(LimitBuilder { name: &self.name, quota, algorithm, resolution: Some(tick) })
+        Some(LimitBuilder {
+            name: &self.name,
+            quota,
+            algorithm,
+            resolution: Some(tick),
+            on_error: self.on_error,
+        })
     }
 
     fn bucket_share(
