@@ -1,0 +1,177 @@
+//! Opens one connection: resolve, connect, TLS, log in.
+
+use core::future::Future;
+use core::time::Duration;
+use std::io;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, parse_redis_value};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+
+use super::frames::{Frames, Greeting};
+#[cfg(feature = "tls")]
+use super::secure::Secure;
+use crate::address::{Endpoint, Login};
+use crate::fault::{Class, Fault};
+
+/// How long unacknowledged bytes may stay on their way before the kernel gives the connection up.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// How to open a connection to any server of an address.
+#[derive(Clone)]
+pub(crate) struct Dial {
+    pub(crate) login: Login,
+    pub(crate) db: u32,
+    /// The longest that all of it may take.
+    pub(crate) timeout: Duration,
+    /// How many calls may wait in the connection.
+    pub(crate) in_flight: usize,
+    #[cfg(feature = "tls")]
+    pub(crate) secure: Option<std::sync::Arc<Secure>>,
+}
+
+type Driver = core::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+impl Dial {
+    /// A connection that is let in, and the future that has to be polled for it to move.
+    ///
+    /// # Errors
+    /// What is wrong; nothing but the login has been sent.
+    pub(crate) async fn open(
+        &self,
+        endpoint: &Endpoint,
+    ) -> Result<(MultiplexedConnection, Driver), Fault> {
+        let open = async {
+            let stream = self.connect(endpoint).await?;
+            self.enter(Frames::new(stream)).await
+        };
+        timeout(self.timeout, open).await.unwrap_or_else(|_| Err(Fault::never(Class::Timeout)))
+    }
+
+    async fn connect(&self, endpoint: &Endpoint) -> Result<Box<dyn Stream>, Fault> {
+        let (host, port) = match endpoint {
+            Endpoint::Unix(path) => {
+                let stream = UnixStream::connect(path).await;
+                return Ok(Box::new(stream.map_err(|error| Fault::connecting(&error))?));
+            }
+            Endpoint::Tcp { host, port } => (host.as_str(), *port),
+        };
+        let stream = tcp(host, port).await?;
+        #[cfg(feature = "tls")]
+        if let Some(secure) = &self.secure {
+            return Ok(Box::new(secure.wrap(host, stream).await?));
+        }
+        Ok(Box::new(stream))
+    }
+
+    /// Logs in by commands of our own, since the library's login hides what the server replies.
+    async fn enter(
+        &self,
+        stream: Frames<Box<dyn Stream>>,
+    ) -> Result<(MultiplexedConnection, Driver), Fault> {
+        let greeting = stream.greeting();
+        let nothing = RedisConnectionInfo::default().set_skip_set_lib_name();
+        let config = AsyncConnectionConfig::new()
+            .set_response_timeout(None)
+            .set_pipeline_buffer_size(self.in_flight.saturating_add(16));
+        let (mut connection, driver) =
+            MultiplexedConnection::new_with_config(&nothing, stream, config)
+                .await
+                .map_err(|error| Fault::after_sending(&error))?;
+        let mut driver: Driver = Box::pin(driver);
+        let login = login(&mut connection, &self.login, self.db);
+        let entered = tokio::select! {
+            biased;
+            entered = login => entered,
+            () = &mut driver => Err(Fault::never(Class::Dropped)),
+        };
+        match entered {
+            Ok(()) => Ok((connection, driver)),
+            Err(fault) if fault.class() == Class::Dropped => Err(turned_away(&greeting)),
+            Err(fault) => Err(fault),
+        }
+    }
+}
+
+async fn tcp(host: &str, port: u16) -> Result<TcpStream, Fault> {
+    // Names are looked up anew for every connection.
+    let addresses = tokio::net::lookup_host((host, port))
+        .await
+        .map_err(|error| Fault::never(Class::Unresolved).saying(&error.to_string()))?;
+    let mut failed = Fault::never(Class::Unresolved);
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(stream) => {
+                settings(&stream).map_err(|error| Fault::connecting(&error))?;
+                return Ok(stream);
+            }
+            Err(error) => failed = Fault::connecting(&error),
+        }
+    }
+    Err(failed)
+}
+
+fn settings(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+    redis::io::tcp::socket2::SockRef::from(stream).set_tcp_user_timeout(Some(SILENCE))?;
+    Ok(())
+}
+
+async fn login(
+    connection: &mut MultiplexedConnection,
+    login: &Login,
+    db: u32,
+) -> Result<(), Fault> {
+    if login.user.is_some() || login.password.is_some() {
+        let mut auth = Cmd::new();
+        auth.arg("AUTH").arg(&login.user).arg(login.password.as_deref().unwrap_or_default());
+        ask(connection, &auth).await?;
+    }
+    if db != 0 {
+        ask(connection, Cmd::new().arg("SELECT").arg(db)).await?;
+    }
+    // A server without room for us says so instead of answering.
+    match ask(connection, Cmd::new().arg("PING")).await {
+        Err(fault) if refuses(fault.class()) => Err(fault),
+        _ => Ok(()),
+    }
+}
+
+/// Why a connection ended before it began, as the other side's first words tell.
+fn turned_away(greeting: &Greeting) -> Fault {
+    match greeting.get() {
+        None => Fault::never(Class::Dropped),
+        Some(line) => match parse_redis_value(line).map(Fault::check) {
+            Ok(Err(fault)) => fault.harmless(),
+            Ok(Ok(_)) => Fault::never(Class::Dropped),
+            Err(_) => Fault::never(Class::Protocol),
+        },
+    }
+}
+
+/// Whether a reply to a ping means that the connection is of no use. Any other shows that somebody
+/// is there, even if it is loading, busy, or does not let us ping.
+pub(crate) fn refuses(class: Class) -> bool {
+    matches!(
+        class,
+        Class::NoAuth | Class::WrongPass | Class::MaxClients | Class::Dropped | Class::Protocol
+    )
+}
+
+/// Asks without a deadline; nothing here charges, so that no fault leaves anything unknown.
+pub(crate) async fn ask(
+    connection: &mut MultiplexedConnection,
+    command: &Cmd,
+) -> Result<redis::Value, Fault> {
+    match connection.send_packed_command(command).await {
+        Ok(value) => Fault::check(value),
+        Err(error) => Err(Fault::after_sending(&error)),
+    }
+    .map_err(Fault::harmless)
+}

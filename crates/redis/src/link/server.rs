@@ -1,0 +1,257 @@
+//! One server and the task that keeps a connection to it.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Duration, Instant, sleep, timeout};
+
+use redis::{Cmd, Value};
+
+use super::backoff::Backoff;
+use super::dial::Dial;
+use super::event::{Event, Events};
+use super::identity::{self, Identity};
+use super::live::{Live, Sent};
+use super::sentinel::Sentinels;
+use crate::address::Endpoint;
+use crate::fault::{Class, Fault};
+
+/// How often the other side has to show that it is there.
+const PING: Duration = Duration::from_secs(1);
+/// A connection that lived so long has shown that the server is well.
+const WELL: Duration = Duration::from_secs(1);
+
+/// One server, connected in the background and for ever; dropping it ends that.
+pub(crate) struct Server {
+    shared: Arc<Shared>,
+    live: watch::Receiver<Option<Arc<Live>>>,
+    keeper: JoinHandle<()>,
+}
+
+struct Shared {
+    name: String,
+    dial: Dial,
+    place: Place,
+    events: Events,
+    live: watch::Sender<Option<Arc<Live>>>,
+    last: std::sync::Mutex<Option<Fault>>,
+    /// Who the server was when last asked.
+    identity: Mutex<Option<Identity>>,
+    lost: AtomicU64,
+}
+
+/// Where the server is.
+#[derive(Clone)]
+pub(crate) enum Place {
+    At(Endpoint),
+    /// Wherever the sentinels say.
+    Named(Sentinels),
+}
+
+/// What is known about a server.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerState {
+    /// Its address, or for sentinels the group's name.
+    pub name: String,
+    /// Whether there is a connection.
+    pub connected: bool,
+    /// How many calls wait for it.
+    pub in_flight: usize,
+    /// What was last wrong with the connection; none while all is well.
+    pub fault: Option<Fault>,
+    /// How often the server came back without its data.
+    pub lost: u64,
+}
+
+impl Server {
+    /// Starts to connect; returns at once.
+    pub(crate) fn start(name: String, place: Place, dial: Dial, events: Events) -> Server {
+        let (sender, live) = watch::channel(None);
+        let shared = Arc::new(Shared {
+            name,
+            dial,
+            place,
+            events,
+            live: sender,
+            last: std::sync::Mutex::new(None),
+            identity: Mutex::new(None),
+            lost: AtomicU64::new(0),
+        });
+        let keeper = tokio::spawn(keep(Arc::clone(&shared)));
+        Server { shared, live, keeper }
+    }
+
+    /// Sends on the open connection. Without one it fails at once; it never connects.
+    pub(crate) async fn call(&self, sent: Sent<'_>, deadline: Instant) -> Result<Value, Fault> {
+        let live = self.live.borrow().clone();
+        match live {
+            Some(live) => live.call(sent, deadline).await,
+            None => Err(self.absent()),
+        }
+    }
+
+    /// Asks outside the count of calls.
+    pub(crate) async fn ask(&self, command: &Cmd, within: Duration) -> Result<Value, Fault> {
+        let live = self.live.borrow().clone();
+        match live {
+            Some(live) => live.ask(command, within).await,
+            None => Err(self.absent()),
+        }
+    }
+
+    /// Comes back once there is a connection.
+    pub(crate) async fn connected(&self) {
+        let mut live = self.live.clone();
+        // The sender lives as long as `self`.
+        let _ = live.wait_for(Option::is_some).await;
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        self.live.borrow().is_some()
+    }
+
+    /// The host, unless it follows from the sentinels or is this machine.
+    pub(crate) fn host(&self) -> Option<&str> {
+        match &self.shared.place {
+            Place::At(Endpoint::Tcp { host, .. }) => Some(host),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn state(&self) -> ServerState {
+        let live = self.live.borrow().clone();
+        ServerState {
+            name: self.shared.name.clone(),
+            connected: live.is_some(),
+            in_flight: live.as_ref().map_or(0, |live| live.in_flight()),
+            fault: self.shared.last(),
+            lost: self.shared.lost.load(Ordering::Relaxed),
+        }
+    }
+
+    fn absent(&self) -> Fault {
+        match self.shared.last() {
+            // How the connection ended is not what is wrong with a call that was never sent.
+            Some(fault) if !matches!(fault.class(), Class::Dropped | Class::Timeout) => {
+                fault.harmless()
+            }
+            _ => Fault::never(Class::Down),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.keeper.abort();
+    }
+}
+
+impl Shared {
+    fn last(&self) -> Option<Fault> {
+        self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, fault: Option<Fault>) {
+        *self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = fault;
+    }
+
+    async fn find(&self) -> Result<Endpoint, Fault> {
+        match &self.place {
+            Place::At(endpoint) => Ok(endpoint.clone()),
+            Place::Named(sentinels) => sentinels.primary().await,
+        }
+    }
+}
+
+/// Connects, watches the connection until it ends, and connects again.
+async fn keep(shared: Arc<Shared>) {
+    let mut backoff = Backoff::default();
+    loop {
+        let fault = match connect(&shared).await {
+            Ok(since) if since.elapsed() >= WELL => {
+                backoff.reset();
+                shared.last()
+            }
+            Ok(_) => shared.last(),
+            Err(fault) => {
+                shared.note(Some(fault.clone()));
+                shared.events.tell(&Event::Unreachable { server: &shared.name, fault: &fault });
+                Some(fault)
+            }
+        };
+        let configuration = fault.is_some_and(|fault| fault.class().is_configuration());
+        sleep(if configuration { backoff.configuration() } else { backoff.next() }).await;
+    }
+}
+
+/// Opens a connection and watches it to its end; returns when it was opened.
+async fn connect(shared: &Arc<Shared>) -> Result<Instant, Fault> {
+    let endpoint = shared.find().await?;
+    let (connection, driver) = shared.dial.open(&endpoint).await?;
+    let since = Instant::now();
+    let mut driver = Ending(tokio::spawn(driver));
+    let live = Arc::new(Live::new(connection, shared.dial.in_flight));
+    shared.note(None);
+    shared.live.send_replace(Some(Arc::clone(&live)));
+    shared.events.tell(&Event::Connected { server: &shared.name });
+
+    let fault = tokio::select! {
+        _ = &mut driver.0 => Fault::never(Class::Dropped),
+        class = live.retired() => Fault::never(class),
+        fault = live.pinged(PING) => fault,
+        fault = recognise(shared, &live) => fault,
+        fault = demoted(shared, &endpoint) => fault,
+    };
+    shared.note(Some(fault.clone()));
+    shared.live.send_replace(None);
+    shared.events.tell(&Event::Disconnected { server: &shared.name, fault: &fault });
+    if fault.class() != Class::Timeout && !driver.0.is_finished() {
+        // Calls that were sent before may still be answered.
+        tokio::spawn(async move {
+            drop(live);
+            let _ = timeout(PING, &mut driver.0).await;
+        });
+    }
+    Ok(since)
+}
+
+/// Finds out whether this is the server it was, and with what it was; then never comes back.
+async fn recognise(shared: &Shared, live: &Live) -> Fault {
+    loop {
+        let Ok(reply) = live.ask(&identity::question(), PING).await else { break };
+        match Identity::read(&reply) {
+            Some(new) if new.is_loading() => sleep(PING / 4).await,
+            Some(new) => {
+                let old = shared.identity.lock().await.replace(new.clone());
+                if old.is_some_and(|old| new.forgot(&old)) {
+                    shared.lost.fetch_add(1, Ordering::Relaxed);
+                    shared.events.tell(&Event::Lost { server: &shared.name });
+                }
+                break;
+            }
+            // A server that does not tell, or not to us.
+            None => break,
+        }
+    }
+    core::future::pending().await
+}
+
+/// Comes back once the sentinels name another server.
+async fn demoted(shared: &Shared, endpoint: &Endpoint) -> Fault {
+    match &shared.place {
+        Place::At(_) => core::future::pending().await,
+        Place::Named(sentinels) => sentinels.demoted(endpoint).await,
+    }
+}
+
+/// A task that ends with its handle.
+struct Ending(JoinHandle<()>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
