@@ -152,18 +152,23 @@ impl<S: LocalStore> Limiter<S> {
     fn decide<'k>(&self, mode: Mode, key: impl Into<Key<'k>>, cost: u64) -> Decision<'_> {
         match &*self.limits {
             [limit] => self.store.decide_one(mode, &Charge::new(limit, key).cost(cost)),
-            _ => self.decide_several(mode, key.into(), cost),
+            _ => self.decide_several(mode, key, cost),
         }
     }
 
+    // The key as the caller has it, and each charge made where it stands: what is copied as a whole
+    // soon after its parts were written makes the processor wait.
     #[inline(never)]
-    fn decide_several(&self, mode: Mode, key: Key<'_>, cost: u64) -> Decision<'_> {
+    fn decide_several<'k>(&self, mode: Mode, key: impl Into<Key<'k>>, cost: u64) -> Decision<'_> {
+        let key = key.into();
         let charge = |limit| Charge::new(limit, key).cost(cost);
         // Up to four limits are charged without an allocation.
         match &*self.limits {
-            [a, b] => self.store.decide_now(mode, &[a, b].map(charge)),
-            [a, b, c] => self.store.decide_now(mode, &[a, b, c].map(charge)),
-            [a, b, c, d] => self.store.decide_now(mode, &[a, b, c, d].map(charge)),
+            [a, b] => self.store.decide_now(mode, &[charge(a), charge(b)]),
+            [a, b, c] => self.store.decide_now(mode, &[charge(a), charge(b), charge(c)]),
+            [a, b, c, d] => {
+                self.store.decide_now(mode, &[charge(a), charge(b), charge(c), charge(d)])
+            }
             _ => self.store.decide_now(mode, &self.charges(key, cost)),
         }
     }
