@@ -11,6 +11,7 @@
 //! hashes are secret: who knows the ids cannot choose keys for it.
 
 use std::hash::{BuildHasher, Hasher};
+use std::ptr;
 
 use foldhash::SharedSeed;
 use foldhash::fast::FoldHasher;
@@ -90,6 +91,17 @@ impl Seeds {
         // The upper half of a product depends on all bits below; the lower half is to as well.
         let product = (key ^ limit.id()).wrapping_mul(self.limit);
         Fingerprint((product ^ product >> 32).max(1))
+    }
+}
+
+/// Whether two keys are one, as far as that is seen without reading texts.
+#[inline(always)]
+pub(crate) fn is_same(one: &Key<'_>, other: &Key<'_>) -> bool {
+    match (one, other) {
+        (Key::Bytes(one), Key::Bytes(other)) => ptr::eq(*one, *other),
+        (Key::Int(one), Key::Int(other)) => one == other,
+        (Key::Net(one), Key::Net(other)) => one == other,
+        _ => false,
     }
 }
 

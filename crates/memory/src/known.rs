@@ -7,10 +7,10 @@
 use tollgate_core::algorithm::{Moment, Rule, State, WordRule};
 use tollgate_core::{Answer, Decision, Mode, Tick, Verdict};
 
-use crate::bucket::Lock;
+use crate::bucket::{Bucket, Lock};
 use crate::decide::Asked;
 use crate::memory::Memory;
-use crate::table::Hit;
+use crate::table::{Entry, Hit};
 
 /// A known key's entry, and the rule that is asked about it.
 #[derive(Clone, Copy)]
@@ -24,38 +24,29 @@ impl<'t> Known<'t, '_> {
     /// Whether a charge passes at once; nothing is written.
     #[inline(always)]
     pub(crate) fn admit(&self, cost: u64) -> Option<Admitted<'t>> {
-        let next = self.rule.admit(self.hit.entry.state, self.at, cost)?;
-        Some(Admitted { hit: self.hit, at: self.at, next })
+        let mut hit = self.hit;
+        hit.entry.state = self.rule.admit(hit.entry.state, self.at, cost)?;
+        Some(Admitted(hit))
     }
 }
 
-/// A charge of a known key that passes at once, if its bucket is still as it was seen.
+/// An entry as a charge that passes at once leaves it, if its bucket is still as it was seen.
 #[derive(Clone, Copy)]
-pub(crate) struct Admitted<'t> {
-    hit: Hit<'t>,
-    at: Moment,
-    next: State,
-}
+pub(crate) struct Admitted<'t>(Hit<'t>);
 
 impl<'t> Admitted<'t> {
     /// Locks the bucket if it is still as it was seen; waits for nobody.
     #[inline(always)]
     pub(crate) fn lock(&self) -> Option<Lock<'t>> {
-        self.hit.lock()
+        self.0.lock()
     }
 
-    /// Writes the charge and lets the bucket go.
+    /// Writes the charge and lets the bucket go; the state it leaves.
     #[inline(always)]
-    pub(crate) fn charge<'l>(
-        &self,
-        mut lock: Lock<'t>,
-        now: Tick,
-        asked: &Asked<'l>,
-    ) -> Answer<'l> {
-        let Admitted { hit: Hit { entry, .. }, at, next } = *self;
-        let Asked { limit, cost, effect, .. } = *asked;
-        lock.write(entry.cell, next, entry.shape);
-        Answer::new(limit, effect, Verdict::Allow, cost, next, (now, at))
+    pub(crate) fn charge(&self, mut lock: Lock<'t>) -> State {
+        let Entry { cell, state, shape } = self.0.entry;
+        lock.write(cell, state, shape);
+        state
     }
 }
 
@@ -64,17 +55,29 @@ impl Memory {
     /// so that the registers are for this.
     #[inline(always)]
     pub(crate) fn decide_alone<'l>(&self, now: Tick, mode: Mode, asked: Asked<'l>) -> Decision<'l> {
+        self.decide_in(self.table.bucket(asked.key), now, mode, asked)
+    }
+
+    /// The same for a key whose bucket has been found.
+    #[inline(always)]
+    pub(crate) fn decide_in<'l>(
+        &self,
+        bucket: &Bucket,
+        now: Tick,
+        mode: Mode,
+        asked: Asked<'l>,
+    ) -> Decision<'l> {
         if mode == Mode::UpTo || !self.blocks.is_empty() {
             return self.decide_with_care(now, mode, asked);
         }
-        let Some(known) = self.known(now, &asked) else {
+        let Some(known) = self.known(bucket, now, &asked) else {
             return self.decide_with_care(now, mode, asked);
         };
         if mode == Mode::Charge
             && let Some(admitted) = known.admit(asked.cost)
         {
             return match admitted.lock() {
-                Some(lock) => Decision::of_one(admitted.charge(lock, now, &asked), asked.cost),
+                Some(lock) => charged(now, asked, admitted.charge(lock)),
                 None => self.decide_again(now, asked),
             };
         }
@@ -83,8 +86,13 @@ impl Memory {
 
     /// A single look at a known key, to ask a rule that keeps two words; nothing is written.
     #[inline(always)]
-    pub(crate) fn known<'l>(&self, now: Tick, asked: &Asked<'l>) -> Option<Known<'_, 'l>> {
-        let hit = self.table.glance(asked.key)?;
+    pub(crate) fn known<'t, 'l>(
+        &'t self,
+        bucket: &'t Bucket,
+        now: Tick,
+        asked: &Asked<'l>,
+    ) -> Option<Known<'t, 'l>> {
+        let hit = self.table.glance(bucket, asked.key)?;
         if !self.shapes.fits(hit.entry.shape, asked.limit) {
             return None;
         }
@@ -120,15 +128,24 @@ impl Memory {
     fn decide_again<'l>(&self, now: Tick, asked: Asked<'l>) -> Decision<'l> {
         loop {
             self.table.wait(asked.key);
-            let Some(known) = self.known(now, &asked) else {
+            let bucket = self.table.bucket(asked.key);
+            let Some(known) = self.known(bucket, now, &asked) else {
                 return self.decide_with_care(now, Mode::Charge, asked);
             };
             let Some(admitted) = known.admit(asked.cost) else {
                 return self.tell(now, Mode::Charge, known.hit.entry.state, asked);
             };
             if let Some(lock) = admitted.lock() {
-                return Decision::of_one(admitted.charge(lock, now, &asked), asked.cost);
+                return charged(now, asked, admitted.charge(lock));
             }
         }
     }
+}
+
+/// The decision of a charge that passed at once and left this state.
+#[inline(always)]
+fn charged(now: Tick, asked: Asked<'_>, left: State) -> Decision<'_> {
+    let Asked { limit, phase, cost, effect, .. } = asked;
+    let at = limit.moment_of(now, phase);
+    Decision::of_one(Answer::new(limit, effect, Verdict::Allow, cost, left, (now, at)), cost)
 }

@@ -8,10 +8,11 @@ use tollgate_core::{
 };
 
 use crate::blocks::Blocks;
+use crate::bucket::Bucket;
 use crate::builder::MemoryBuilder;
 use crate::clock::SystemClock;
 use crate::decide::Asked;
-use crate::fingerprint::{Fingerprint, Seeds};
+use crate::fingerprint::{Fingerprint, Seeds, is_same};
 use crate::logs::Logs;
 use crate::pace::Pace;
 use crate::shapes::Shapes;
@@ -172,6 +173,29 @@ impl Memory {
     #[inline(always)]
     pub(crate) fn fingerprint(&self, limit: &Limit, key: &Key<'_>) -> Fingerprint {
         self.seeds.fingerprint(limit, self.seeds.hash(key))
+    }
+
+    /// Finds the keys of several charges and their buckets, and begins to fetch those all at once.
+    /// A key that is charged repeatedly is hashed once.
+    #[inline(always)]
+    pub(crate) fn find<'t>(
+        &'t self,
+        charges: &[Charge<'_, '_>],
+        found: &mut [(Fingerprint, &'t Bucket)],
+    ) {
+        let (mut last, mut touched) = (None, 0);
+        for ((fingerprint, bucket), Charge { limit, key, .. }) in found.iter_mut().zip(charges) {
+            let hash = match last {
+                Some((same, hash)) if is_same(key, same) => hash,
+                _ => self.seeds.hash(key),
+            };
+            last = Some((key, hash));
+            *fingerprint = self.seeds.fingerprint(limit, hash);
+            *bucket = self.table.bucket(*fingerprint);
+            touched ^= bucket.touch();
+        }
+        // Nothing depends on what was read, only on its being near.
+        std::hint::black_box(touched);
     }
 
     #[inline(always)]

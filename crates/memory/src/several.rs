@@ -12,11 +12,12 @@
 
 use tollgate_core::algorithm::{Log, Moment, Rule, Ruling, State, Step};
 use tollgate_core::charge::{Outcome, passes};
-use tollgate_core::{Answer, Charge, Decision, Effect, Few, Mode, Span, Tick};
+use tollgate_core::{Answer, Charge, Decision, Effect, Few, Mode, Span, Tick, Verdict};
 
 use crate::bucket::Lock;
 use crate::decide::{Asked, refuse_if, told};
 use crate::fingerprint::Fingerprint;
+use crate::known::Admitted;
 use crate::logs::{Kept, Locked};
 use crate::memory::Memory;
 use crate::table::View;
@@ -89,43 +90,59 @@ impl Memory {
         mode: Mode,
         charges: &[Charge<'l, '_>],
     ) -> Decision<'l> {
-        let admitted = match charges {
-            _ if mode != Mode::Charge || !self.blocks.is_empty() => None,
-            [a, b] => self.decide_known(now, [a, b]),
-            [a, b, c] => self.decide_known(now, [a, b, c]),
-            [a, b, c, d] => self.decide_known(now, [a, b, c, d]),
-            _ => None,
-        };
-        admitted.unwrap_or_else(|| self.decide_slots(now, mode, charges))
+        if mode != Mode::Charge || !self.blocks.is_empty() {
+            self.decide_slots(now, mode, charges)
+        } else if let Some(two) = charges.as_array::<2>() {
+            self.decide_known(now, two)
+        } else if let Some(three) = charges.as_array::<3>() {
+            self.decide_known(now, three)
+        } else if let Some(four) = charges.as_array::<4>() {
+            self.decide_known(now, four)
+        } else {
+            self.decide_slots(now, mode, charges)
+        }
     }
 
-    /// Charges known keys all of which pass at once; else nothing is done.
+    /// Charges known keys if all of them pass at once.
     #[inline]
     fn decide_known<'l, const N: usize>(
         &self,
         now: Tick,
-        charges: [&Charge<'l, '_>; N],
-    ) -> Option<Decision<'l>> {
-        // All fingerprints before the first entry is read, so that the machine fetches all at once.
-        let asked = charges.map(|charge| self.asked(charge));
+        charges: &[Charge<'l, '_>; N],
+    ) -> Decision<'l> {
+        let nowhere = (Fingerprint(0), self.table.bucket(Fingerprint(0)));
+        let mut found = [nowhere; N];
+        self.find(charges, &mut found);
         let mut admitted = [None; N];
-        for (admitted, asked) in admitted.iter_mut().zip(&asked) {
-            *admitted = Some(self.known(now, asked)?.admit(asked.cost)?);
+        for ((admitted, (key, bucket)), charge) in admitted.iter_mut().zip(&found).zip(charges) {
+            let known = self.known(bucket, now, &Asked::new(charge, *key));
+            *admitted = known.and_then(|known| known.admit(charge.cost));
+            if admitted.is_none() {
+                return self.decide_slots(now, Mode::Charge, charges);
+            }
         }
         let mut locks = [const { None }; N];
         for (lock, admitted) in locks.iter_mut().zip(&admitted) {
+            *lock = admitted.as_ref().and_then(Admitted::lock);
             // Fails as well for two keys of one bucket, or one key twice.
-            *lock = Some(admitted.as_ref()?.lock()?);
+            if lock.is_none() {
+                drop(locks);
+                return self.decide_slots(now, Mode::Charge, charges);
+            }
         }
         // Once all locks are held, each can go with its write.
-        let held = locks.iter_mut().filter_map(Option::take);
         let mut answers = [const { None }; 4];
-        let all = answers.iter_mut().zip(held).zip(admitted.iter().flatten()).zip(&asked);
-        for (((answer, lock), admitted), asked) in all {
-            *answer = Some(admitted.charge(lock, now, asked));
+        let all = answers.iter_mut().zip(charges).zip(&admitted).zip(&mut locks);
+        for (((answer, charge), admitted), lock) in all {
+            let Charge { limit, key, cost, effect, .. } = charge;
+            let at = limit.moment(now, key);
+            *answer = admitted.zip(lock.take()).map(|(admitted, lock)| {
+                let left = admitted.charge(lock);
+                Answer::new(limit, *effect, Verdict::Allow, *cost, left, (now, at))
+            });
         }
         let granted = charges.iter().map(|charge| charge.cost).min().unwrap_or(0);
-        Some(Decision::new(Few::up_to_four(answers), granted))
+        Decision::new(Few::up_to_four(answers), granted)
     }
 
     #[cold]

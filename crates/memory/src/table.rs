@@ -85,12 +85,16 @@ impl Table {
         }
     }
 
-    /// A single look at a key: nothing if it has no entry, or a writer is at work where it lives.
+    /// The bucket where a key lives now.
     #[inline(always)]
-    pub(crate) fn glance(&self, key: Fingerprint) -> Option<Hit<'_>> {
-        let size = self.size();
-        let bucket = self.buckets.at(size.home(key.0));
-        // What is found is where it belongs, even if the size has changed meanwhile.
+    pub(crate) fn bucket(&self, key: Fingerprint) -> &Bucket {
+        self.buckets.at(self.home(key))
+    }
+
+    /// A single look at a key in its bucket: nothing if it has no entry, or a writer is at work there.
+    #[inline(always)]
+    pub(crate) fn glance<'t>(&'t self, bucket: &'t Bucket, key: Fingerprint) -> Option<Hit<'t>> {
+        // What is found is where it belongs, even if the bucket has been split meanwhile.
         let seen = bucket.quiet()?;
         let entry = Entry::read(self.find(bucket, seen, key.0)?);
         let hit = Hit { bucket, seen, entry };
@@ -100,7 +104,7 @@ impl Table {
 
     /// Waits while a writer is at work where a key lives.
     pub(crate) fn wait(&self, key: Fingerprint) {
-        let bucket = self.buckets.at(self.home(key));
+        let bucket = self.bucket(key);
         let mut patience = Patience::default();
         while bucket.quiet().is_none() {
             patience.pause();
@@ -116,13 +120,8 @@ impl Table {
         if self.size.load(Ordering::Relaxed) == size.0 { Some(seen) } else { None }
     }
 
-    /// Reads both cache lines of a key's bucket, to have them near.
-    #[inline]
-    pub(crate) fn touch(&self, key: Fingerprint) -> u64 {
-        self.buckets.at(self.home(key)).touch()
-    }
-
     /// Where a key lives now.
+    #[inline]
     pub(crate) fn home(&self, key: Fingerprint) -> u64 {
         self.size().home(key.0)
     }
