@@ -4,6 +4,7 @@ mod answering;
 mod body;
 mod complaint;
 mod head;
+mod nested;
 mod outcome;
 mod peek;
 mod plans;
@@ -23,7 +24,7 @@ use crate::answer::{Refusal, Responder};
 use crate::client::Peer;
 use crate::clients::Clients;
 use plans::Plans;
-use rules::{Attach, Rules};
+use rules::{Attach, Nesting, Rules};
 
 pub use answering::Answering;
 pub use body::Body;
@@ -76,7 +77,8 @@ pub struct User(pub Arc<str>);
 /// the other kind; an error instead of an answer keeps it. So of many wrong logins at once no more
 /// than the limit reach the service. A gRPC answer that fails in its headers counts by the HTTP
 /// status its code stands for (UNAUTHENTICATED as 401, and so on); one that fails only in its
-/// trailers has been 200 by then.
+/// trailers has been 200 by then. What a layer inside this one refuses stays charged here, unless
+/// [`RateLimitLayer::refund_inner_refusals`] is said.
 ///
 /// *Who asks.* The peer's address is what the server put into the request's extensions: a [`Peer`],
 /// a `SocketAddr`, or what [`RateLimitLayer::peer`] reads. Where there is none all clients share one
@@ -325,6 +327,46 @@ impl RateLimitLayer {
     /// ```
     pub fn attach_client(self) -> RateLimitLayer {
         self.with(|rules| rules.attach = Attach::Client)
+    }
+
+    /// Gives the charge back when a layer of this kind inside this one refuses the request, so that a
+    /// refusal costs nothing whoever refuses; this layer then adds no headers. A 429 of anybody else
+    /// keeps the charge, and so does a bucket what has leaked meanwhile. It costs a boxed future per
+    /// request and a clone of the service also in front of a store in this process; limits in one
+    /// policy are charged together without it.
+    ///
+    /// ```
+    /// use std::convert::Infallible;
+    /// use std::sync::Arc;
+    /// # use axum::body::Body;
+    /// use http::{Request, Response};
+    /// use tollgate_core::{Limit, Quota};
+    /// use tollgate_http::RateLimitLayer;
+    /// use tollgate_policy::{LimitSpec, Policy};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = Arc::new(tollgate_memory::Memory::default());
+    /// let layer = |name, quota| {
+    ///     let limit = LimitSpec::new(Limit::new(name, quota).unwrap());
+    ///     RateLimitLayer::new(store.clone(), Policy::builder().limit(limit).build().unwrap())
+    /// };
+    /// let (all, login) = (layer("all", Quota::per_hour(5)), layer("login", Quota::per_hour(1)));
+    /// let all = all.refund_inner_refusals();
+    /// let service = all.layer(login.layer(service_fn(async |_| {
+    ///     Ok::<_, Infallible>(Response::new(Body::empty()))
+    /// })));
+    /// for _ in 0..5 {
+    ///     service.clone().oneshot(Request::new(Body::empty())).await?;
+    /// }
+    /// let next = Request::new(());
+    /// let left = all.peek(&next, |preview| preview.decision.map(|d| d.remaining())).await?;
+    /// assert_eq!(left, Some(3)); // without the one that passed, and the next
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn refund_inner_refusals(self) -> RateLimitLayer {
+        self.with(|rules| rules.nesting = Nesting::Refunded)
     }
 
     /// The policy as it is asked: with the IPv6 prefix of the clients, if they have one.

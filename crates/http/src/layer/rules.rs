@@ -12,6 +12,7 @@ use tracing::{error, warn};
 
 use super::complaint::Complaint;
 use super::head::{Fault, Head};
+use super::nested;
 use super::plans::Plans;
 use super::{Outcome, User};
 use crate::answer::{Refusal, Responder, Told};
@@ -42,7 +43,8 @@ pub(super) struct Rules {
     pub(super) skip: Option<Arc<Skip>>,
     pub(super) refuse_with: Option<Arc<RefuseWith>>,
     pub(super) observers: Vec<Arc<Observe>>,
-    pub(super) refunds: Refunds,
+    refunds: Refunds,
+    pub(super) nesting: Nesting,
     clients: Clients,
     paths: Paths,
     pub(super) attach: Attach,
@@ -69,9 +71,16 @@ pub(super) enum Attach {
 
 /// Whether any limit gives charges back by the status of an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refunds {
+enum Refunds {
     Some,
     None,
+}
+
+/// What becomes of a charge when a layer inside refuses the request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Nesting {
+    Kept,
+    Refunded,
 }
 
 #[derive(Default)]
@@ -102,6 +111,7 @@ impl Rules {
             } else {
                 Refunds::None
             },
+            nesting: Nesting::Kept,
             paths: if policy.limits().any(looks_at_paths) { Paths::Matter } else { Paths::Ignored },
             policy,
             responder: Responder::default(),
@@ -128,7 +138,8 @@ impl Rules {
 
     /// The store, if it answers at once and nothing has to be done once the service has answered.
     pub(super) fn local(&self) -> Option<&dyn LocalStore> {
-        self.store.local().filter(|_| self.refunds == Refunds::None)
+        let at_once = self.refunds == Refunds::None && self.nesting == Nesting::Kept;
+        self.store.local().filter(|_| at_once)
     }
 
     /// What limits see of a request.
@@ -190,10 +201,12 @@ impl Rules {
         self.observe(&Outcome::Refused(refusal));
         let headers = request.headers();
         let response = self.responder.answer(self.terminology(), headers, *refusal, message);
-        match &self.refuse_with {
+        let mut response = match &self.refuse_with {
             Some(refuse) => refuse(&self.head(request), refusal, response),
             None => response,
-        }
+        };
+        nested::mark(request, &mut response);
+        response
     }
 
     fn terminology(&self) -> &Terminology {

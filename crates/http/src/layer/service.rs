@@ -9,11 +9,11 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode};
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Decision, LocalStore, Mode, StoreError};
-use tollgate_policy::{Matches, Scratch};
+use tollgate_policy::{LimitSpec, Matches, Scratch};
 use tower_service::Service;
 
-use super::rules::{Judged, Refunds, Rules, Telling};
-use super::{Answering, Body, Outcome};
+use super::rules::{Judged, Nesting, Rules, Telling};
+use super::{Answering, Body, Outcome, nested};
 
 /// A service behind limits; made by [`RateLimitLayer`](super::RateLimitLayer).
 #[derive(Clone)]
@@ -126,11 +126,18 @@ where
     rules.observe(&Outcome::Passed(&decision));
     let telling = Telling::of(&rules, request.headers(), &decision);
     rules.attach_client(&mut request);
+    if rules.nesting == Nesting::Refunded {
+        nested::ask(&mut request);
+    }
     // An error of the service is its own: the charge stays and no store is to blame.
     let mut response = ready.call(request).await?;
-    if rules.refunds == Refunds::Some {
-        give_back(&rules, matches, &mut decision, status(&response)).await;
+    if rules.nesting == Nesting::Refunded && nested::is_refusal(&response) {
+        // Whatever this layer would tell is of a charge that is undone.
+        give_back(&rules, matches, &mut decision, |_| true).await;
+        return Ok(response.map(Body::inner));
     }
+    let status = status(&response).as_u16();
+    give_back(&rules, matches, &mut decision, |spec| spec.gives_back(status)).await;
     if let Some(telling) = telling {
         telling.write(&mut response);
     }
@@ -154,15 +161,15 @@ fn charges<'p, 's>(matches: Matches<'p, 's>) -> SmallVec<[Charge<'p, 's>; 4]> {
     charges
 }
 
-/// Gives their charges back to the limits that do not count an answer of this status.
+/// Gives the charges back to these of the limits.
 async fn give_back(
     rules: &Rules,
     matches: Matches<'_, '_>,
     decision: &mut Decision<'_>,
-    status: StatusCode,
+    of: impl Fn(&LimitSpec) -> bool,
 ) {
     for (matched, answer) in matches.iter().zip(decision.answers_mut()) {
-        if !matched.spec.gives_back(status.as_u16()) {
+        if !of(matched.spec) {
             continue;
         }
         let Some(receipt) = answer.take_receipt(matched.key) else {

@@ -174,6 +174,49 @@ async fn b130_what_is_given_back_and_what_stays() {
 }
 
 #[tokio::test]
+async fn b49_what_a_layer_inside_refuses_is_given_back_outside() {
+    let rig = Rig::new();
+    let outer = || {
+        let limits =
+            [window("a", "5 per minute"), window("f", "9 per minute").count(Count::Failures)];
+        rig.layer(limits).refund_inner_refusals()
+    };
+    let inner = rig.layer([window("b", "1 per minute")]);
+    let limited = outer().layer(Behind::default().limited(&inner, 200));
+    for nth in 0..5 {
+        let answer = limited.clone().oneshot(get()).await.unwrap();
+        assert_eq!(answer.status(), if nth == 0 { 200 } else { 429 });
+        let told = answer.headers()["ratelimit"].to_str().unwrap();
+        let both: Vec<_> = answer.headers().get_all("ratelimit").iter().collect();
+        assert!(told.contains("\"b\"") && (nth == 0) == (both.len() == 2), "{both:?}");
+    }
+    let (outer, next) = (outer(), get());
+    let left = outer.peek(&next, |preview| {
+        preview.decision.unwrap().answers().map(|answer| answer.remaining()).collect::<Vec<_>>()
+    });
+    assert_eq!(left.await.unwrap(), [3, 8], "the one that passed, a success, and the peek's own");
+}
+
+#[tokio::test]
+async fn b49_only_a_refusal_of_a_layer_inside_is_given_back() {
+    let layer = Rig::new().layer([window("a", "3 per minute")]).refund_inner_refusals();
+    for status in [429, 503, 200, 429] {
+        let told = ask(&layer, status, get()).await;
+        assert!(told.headers.contains_key("ratelimit"));
+    }
+    assert!(ask(&layer, 200, get()).await.body.contains("quota-exceeded"));
+
+    let rig = Rig::new();
+    let outer = rig.layer([window("a", "2 per minute")]);
+    let inner = rig.layer([window("b", "1 per minute")]);
+    let limited = outer.layer(Behind::default().limited(&inner, 200));
+    for _ in 0..2 {
+        limited.clone().oneshot(get()).await.unwrap();
+    }
+    assert_eq!(ask(&outer, 200, get()).await.status, 429, "it was not told to give back");
+}
+
+#[tokio::test]
 async fn a_panic_keeps_the_charge() {
     let layer = Rig::new().layer([window("l", "1 per minute").count(Count::Successes)]);
     let panicking = layer.layer(tower::service_fn(|_: Request<()>| async {
