@@ -159,7 +159,7 @@ impl Single {
         if mode == Mode::UpTo {
             return None;
         }
-        let Step { ruling, next } = ask(rule, state, at, cost);
+        let Step { ruling, next } = rule.ask(state, at, cost, Patience::Wait);
         let writes = mode == Mode::Charge && next != state;
         (!writes).then_some(Told { ruling, cost, charged: 0, left: next })
     }
@@ -251,13 +251,6 @@ impl fmt::Debug for Single {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Single").field("limit", &self.limit).finish_non_exhaustive()
     }
-}
-
-/// Asks a rule out of the way of what is admitted.
-#[cold]
-#[inline(never)]
-fn ask(rule: &WordRule, state: State, at: Moment, cost: u64) -> Step {
-    rule.ask(state, at, cost, Patience::Wait)
 }
 
 /// The cost to ask with: of "up to" what there is room for, or 1, so that a refusal tells how long
