@@ -11,6 +11,7 @@ pub mod config;
 mod cost;
 mod file;
 mod finding;
+mod host;
 mod key;
 mod limit_spec;
 mod list;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::finding::{Complaint, Place};
+use crate::host::host;
 use crate::key::{KeyPart, PartValue, Secret};
 use crate::network::{Network, NetworkError, Networks};
 use crate::path::RequestPath;
@@ -59,7 +60,7 @@ impl List {
                 })?;
                 self.insert_value(part, value);
             }
-            KeyPart::Host => self.insert_value(part, &value.to_ascii_lowercase()),
+            KeyPart::Host => self.insert_value(part, &host(value)?),
             KeyPart::User | KeyPart::Header(_) | KeyPart::Query(_) | KeyPart::Cookie(_) => {
                 if value.is_empty() {
                     let expected = "a value; an empty one counts as missing";

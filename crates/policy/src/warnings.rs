@@ -2,14 +2,16 @@
 
 use tollgate_core::{Algorithm, Limit};
 
+use crate::cost::Cost;
 use crate::finding::{Complaint, Finding, Place};
-use crate::limit_spec::LimitSpec;
+use crate::key::KeyPart;
+use crate::limit_spec::{Fallback, LimitSpec};
 use crate::policy::Policy;
 use crate::worst::Worst;
 
 impl Policy {
     /// What is doubtful: a window's double edge, a burst beyond three times the rate, a cost that
-    /// never passes, requests that no limit can match.
+    /// never passes, a header that seldom arrives, requests that no limit can match.
     #[must_use]
     pub fn warnings(&self) -> Vec<Finding> {
         let mut warnings: Vec<_> = (self.limits().enumerate())
@@ -35,6 +37,7 @@ impl Policy {
 }
 
 fn of_limit(spec: &LimitSpec) -> impl Iterator<Item = (&'static str, Complaint)> {
+    let of_headers = named_headers(spec).map(|(key, name)| (key, underscore(name)));
     let of_windows = spec.limits().iter().flat_map(|limit| {
         [
             ("rate", double_edge(spec, limit)),
@@ -42,7 +45,36 @@ fn of_limit(spec: &LimitSpec) -> impl Iterator<Item = (&'static str, Complaint)>
             ("cost", dear(spec, limit)),
         ]
     });
-    of_windows.filter_map(|(key, complaint)| Some((key, complaint?)))
+    of_headers.chain(of_windows).filter_map(|(key, complaint)| Some((key, complaint?)))
+}
+
+/// The headers that a limit reads, and the keys that name them.
+fn named_headers(spec: &LimitSpec) -> impl Iterator<Item = (&'static str, &str)> {
+    let header = |part| match part {
+        &KeyPart::Header(ref name) => Some(&**name),
+        _ => None,
+    };
+    let fallback = match spec.on_missing() {
+        Fallback::Part(part) => header(part),
+        _ => None,
+    };
+    let cost = match spec.price() {
+        Cost::Header(cost) => Some(&*cost.header),
+        Cost::Fixed(_) => None,
+    };
+    let by = spec.key().iter().filter_map(header).map(|name| ("by", name));
+    by.chain(fallback.map(|name| ("fallback", name))).chain(cost.map(|name| ("cost", name)))
+}
+
+/// A CGI-like service reads `x_key` and `x-key` as one, so a client could choose which of the two a
+/// limit sees.
+fn underscore(header: &str) -> Option<Complaint> {
+    header.contains('_').then(|| {
+        Complaint::new(
+            format!("the header `{header}` is dropped by the gateway, as by most proxies"),
+            "a hyphen for each underscore, as in `x-api-key`: clients nearly always send that",
+        )
+    })
 }
 
 /// The keys that say what a quota is.

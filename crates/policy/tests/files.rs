@@ -207,6 +207,11 @@ const WRONG: &[(&str, usize, &str)] = &[
     ("rate = \"10/s\"\n[allow]\ncleint = \"10.0.0.1\"", 5, "did you mean `client`?"),
     ("rate = \"10/s\"\n[deny]\npath = \"/x\"", 5, "`client`, `user`, `host`"),
     ("rate = \"10/s\"\n[deny]\n\"header:x-key\" = \"\"", 5, "counts as missing"),
+    ("rate = \"10/s\"\n[allow]\nhost = \"https://a.example\"", 5, "no request has this host"),
+    ("rate = \"10/s\"\n[deny]\nhost = [\"b.example\", \"*.a.example\"]", 5, "one whole host"),
+    ("rate = \"1/s\"\nby = \"host\"\noverrides = { \"a.example:443\" = \"2/s\" }", 5, "port 80"),
+    ("rate = \"1/s\"\nby = \"route\"\noverrides = { login = \"2/s\" }", 5, "pattern of a route"),
+    ("rate = \"1/s\"\nby = \"method\"\noverrides = { \"G ET\" = \"2/s\" }", 5, "this method"),
     ("rate = \"10/s\"\n[path]\ncase = \"fold\"", 5, "`folded`"),
     ("rate = \"10/s\"\n[path]\nroutes = [\"/users/{id\"]", 5, "a whole segment"),
 ];
@@ -240,6 +245,9 @@ const DOUBTFUL: &[(&str, usize, &str)] = &[
     ("rate = \"10/s\"\nby = \"user\"\nfallback = \"skip\"", 2, "under no limit"),
     ("rate = \"10/s\"\nenabled = false", 2, "under no limit"),
     ("rate = \"10/s\"\nfailures = \"5xx\"", 4, "means nothing"),
+    ("rate = \"10/s\"\nby = [\"header:x_api_key\"]", 4, "as in `x-api-key`"),
+    ("rate = \"10/s\"\nby = \"user\"\nfallback = \"header:x_key\"", 5, "`x_key` is dropped"),
+    ("rate = \"10/s\"\ncost = { header = \"x_cost\", max = 5 }", 4, "`x_cost` is dropped"),
 ];
 
 #[test]

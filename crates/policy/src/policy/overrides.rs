@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use tollgate_core::Limit;
 
 use crate::finding::Complaint;
+use crate::host::host;
 use crate::key::{KeyPart, PartValue, Secret};
 use crate::limit_spec::LimitSpec;
+use crate::method::Method;
 use crate::network::{Network, NetworkError, Networks};
 use crate::path::{Case, RequestPath};
 
@@ -71,8 +73,18 @@ impl Overrides {
                 })?;
                 self.insert_value(&path.matched(case), nth)
             }
-            Some(KeyPart::Host) => self.insert_value(&value.to_ascii_lowercase(), nth),
-            Some(KeyPart::Method) => self.insert_value(&value.to_ascii_uppercase(), nth),
+            Some(KeyPart::Host) => self.insert_value(&host(value)?, nth),
+            Some(KeyPart::Method) => {
+                let method: Method = value.to_ascii_uppercase().parse().map_err(|_| {
+                    Complaint::new("no request has this method", "a method such as `POST`")
+                })?;
+                self.insert_value(method.as_str(), nth)
+            }
+            Some(KeyPart::Route) if !value.starts_with('/') => {
+                let expected = "the pattern of a route as it stands in the file or the \
+                    application, such as `/users/{id}`";
+                return Err(Complaint::new("no request has this route", expected));
+            }
             Some(_) => self.insert_value(value, nth),
         };
         match before {
