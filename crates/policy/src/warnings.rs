@@ -50,10 +50,6 @@ fn of_limit(spec: &LimitSpec) -> impl Iterator<Item = (&'static str, Complaint)>
 
 /// The headers that a limit reads, and the keys that name them.
 fn named_headers(spec: &LimitSpec) -> impl Iterator<Item = (&'static str, &str)> {
-    let header = |part| match part {
-        &KeyPart::Header(ref name) => Some(&**name),
-        _ => None,
-    };
     let fallback = match spec.on_missing() {
         Fallback::Part(part) => header(part),
         _ => None,
@@ -64,6 +60,13 @@ fn named_headers(spec: &LimitSpec) -> impl Iterator<Item = (&'static str, &str)>
     };
     let by = spec.key().iter().filter_map(header).map(|name| ("by", name));
     by.chain(fallback.map(|name| ("fallback", name))).chain(cost.map(|name| ("cost", name)))
+}
+
+fn header(part: &KeyPart) -> Option<&str> {
+    match part {
+        KeyPart::Header(name) => Some(name),
+        _ => None,
+    }
 }
 
 /// A CGI-like service reads `x_key` and `x-key` as one, so a client could choose which of the two a
