@@ -8,6 +8,7 @@ mod tests;
 use core::fmt;
 use std::error::Error;
 use std::io;
+use std::sync::Arc;
 
 use redis::{ErrorKind, RedisError, ServerError, Value};
 
@@ -67,7 +68,11 @@ impl Fault {
     #[must_use]
     pub fn after_sending(error: &RedisError) -> Fault {
         match error.kind() {
-            ErrorKind::Io => Fault::unknown(Class::Dropped),
+            ErrorKind::Io => {
+                let cause = error.source().and_then(|cause| cause.downcast_ref::<Cause>());
+                let cause = cause.and_then(|cause| cause.downcast_ref::<io::Error>());
+                Fault::unknown(cause.and_then(misunderstanding).unwrap_or(Class::Dropped))
+            }
             ErrorKind::Server(_) | ErrorKind::Extension => {
                 reply::read(error.code().unwrap_or_default(), error.detail().unwrap_or_default())
             }
@@ -83,7 +88,7 @@ impl Fault {
             io::ErrorKind::UnexpectedEof
             | io::ErrorKind::ConnectionReset
             | io::ErrorKind::BrokenPipe => Class::Dropped,
-            _ => Class::Refused,
+            _ => misunderstanding(error).unwrap_or(Class::Refused),
         };
         Fault { said: clean(&error.to_string()), ..Fault::never(class) }
     }
@@ -142,6 +147,18 @@ impl fmt::Display for Fault {
 }
 
 impl Error for Fault {}
+
+/// As the library keeps it.
+type Cause = Arc<dyn Error + Send + Sync>;
+
+/// Whether the other side was understood; an end of the connection is no misunderstanding.
+fn misunderstanding(error: &io::Error) -> Option<Class> {
+    #[cfg(feature = "tls")]
+    if error.get_ref().is_some_and(|cause| cause.is::<tokio_rustls::rustls::Error>()) {
+        return Some(Class::Tls);
+    }
+    (error.kind() == io::ErrorKind::InvalidData).then_some(Class::Protocol)
+}
 
 /// At most 160 characters, none of them a control character, and nothing a server quotes from a
 /// command: an unknown `AUTH` is quoted with its password, a script call with its keys.

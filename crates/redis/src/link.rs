@@ -16,6 +16,7 @@ mod secure;
 mod sentinel;
 mod server;
 mod slot;
+mod task;
 
 use core::fmt;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub struct Link {
 
 enum Kept {
     One(Server),
-    Many(Arc<Cluster>),
+    Many(Cluster),
 }
 
 /// Whether the keys of one call have to share a slot.

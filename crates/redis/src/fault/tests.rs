@@ -132,6 +132,10 @@ fn what_ended_after_sending_may_have_run() {
     let fault = Fault::after_sending(&ended);
     assert_eq!((fault.class(), fault.ran()), (Class::Dropped, Ran::Unknown));
 
+    let monster = RedisError::from(io::Error::new(io::ErrorKind::InvalidData, "1 GiB"));
+    let fault = Fault::after_sending(&monster);
+    assert_eq!((fault.class(), fault.ran()), (Class::Protocol, Ran::Unknown));
+
     let garbage = RedisError::from((ErrorKind::Parse, "expected a type byte"));
     let fault = Fault::after_sending(&garbage);
     assert_eq!((fault.class(), fault.ran()), (Class::Protocol, Ran::Unknown));

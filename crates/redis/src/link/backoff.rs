@@ -25,10 +25,10 @@ impl Backoff {
             .map_or(Duration::ZERO, |n| jitter(FIRST.saturating_mul(1 << n.min(8)).min(LONGEST)))
     }
 
-    /// A delay after a mistake in the settings: between one and one and a half seconds.
+    /// A delay after a mistake in the settings: a second and up to a quarter more.
     pub(crate) fn configuration(&mut self) -> Duration {
         self.failures = self.failures.saturating_add(1);
-        CONFIGURATION + jitter(CONFIGURATION / 2)
+        CONFIGURATION + jitter(CONFIGURATION / 4)
     }
 
     /// The server was there for a while: the next attempt is a first one.

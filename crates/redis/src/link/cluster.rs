@@ -10,7 +10,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use redis::{Cmd, Value};
 use tokio::sync::{Notify, watch};
-use tokio::task::JoinHandle;
 use tokio::time::{Duration, Instant, sleep, sleep_until, timeout, timeout_at};
 
 use super::backoff::jitter;
@@ -18,6 +17,7 @@ use super::dial::Dial;
 use super::event::Events;
 use super::live::Sent;
 use super::server::{Place, Server, ServerState};
+use super::task::Task;
 use crate::address::Endpoint;
 use crate::fault::{Class, Fault, Remedy, Target};
 use map::Map;
@@ -28,37 +28,42 @@ const HOPS: usize = 2;
 const MOMENT: Duration = Duration::from_millis(2);
 /// How often the map is fetched when nothing asks for it.
 const REFRESH: Duration = Duration::from_secs(10);
+/// The same, after every server that was asked had none.
+const UNTOLD: Duration = Duration::from_secs(1);
 /// The least pause between two fetches.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// All servers of a cluster.
+/// All servers of a cluster, and the task that keeps the map; dropping it ends all.
 pub(crate) struct Cluster {
+    nodes: Arc<Nodes>,
+    _keeper: Task,
+}
+
+struct Nodes {
     seeds: Vec<Endpoint>,
     dial: Dial,
     events: Events,
     servers: RwLock<HashMap<Endpoint, Arc<Server>>>,
     map: watch::Sender<Map>,
     stale: Notify,
-    keeper: RwLock<Option<JoinHandle<()>>>,
 }
 
 impl Cluster {
-    pub(crate) fn start(seeds: Vec<Endpoint>, dial: Dial, events: Events) -> Arc<Cluster> {
-        let cluster = Arc::new(Cluster {
+    /// Starts to connect; returns at once.
+    pub(crate) fn start(seeds: Vec<Endpoint>, dial: Dial, events: Events) -> Cluster {
+        let nodes = Arc::new(Nodes {
             seeds,
             dial,
             events,
             servers: RwLock::default(),
             map: watch::Sender::new(Map::default()),
             stale: Notify::new(),
-            keeper: RwLock::default(),
         });
-        for seed in &cluster.seeds {
-            cluster.server(seed);
+        for seed in &nodes.seeds {
+            nodes.server(seed);
         }
-        let keeper = tokio::spawn(keep(Arc::downgrade(&cluster)));
-        *cluster.keeper.write().unwrap_or_else(PoisonError::into_inner) = Some(keeper);
-        cluster
+        let keeper = Task::start(keep(Arc::clone(&nodes)));
+        Cluster { nodes, _keeper: keeper }
     }
 
     /// Sends to the server of the slot, and on to where it points, within the deadline.
@@ -68,7 +73,8 @@ impl Cluster {
         command: &Cmd,
         deadline: Instant,
     ) -> Result<Value, Fault> {
-        let mut server = self.owner(slot)?;
+        let nodes = &self.nodes;
+        let mut server = nodes.owner(slot)?;
         let mut sent = Sent::Plain(command);
         let mut hops = 0;
         loop {
@@ -77,7 +83,7 @@ impl Cluster {
                 Err(fault) => fault,
             };
             if suspects(fault.class()) {
-                self.stale.notify_one();
+                nodes.stale.notify_one();
             }
             hops += 1;
             if hops > HOPS {
@@ -89,7 +95,7 @@ impl Cluster {
                         Class::Ask => Sent::Asking(command),
                         _ => Sent::Plain(command),
                     };
-                    server = self.follow(&server, target, deadline).await?;
+                    server = nodes.follow(&server, target, deadline).await?;
                 }
                 (Remedy::Again, _) => {
                     sleep_until(deadline.min(Instant::now() + MOMENT + jitter(MOMENT))).await;
@@ -100,7 +106,7 @@ impl Cluster {
     }
 
     pub(crate) fn state(&self) -> Vec<ServerState> {
-        let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
+        let servers = self.nodes.servers.read().unwrap_or_else(PoisonError::into_inner);
         let mut states: Vec<_> = servers.values().map(|server| server.state()).collect();
         states.sort_by(|a, b| a.name.cmp(&b.name));
         states
@@ -108,15 +114,17 @@ impl Cluster {
 
     /// Comes back once there is a map and a connection to each server in it.
     pub(crate) async fn connected(&self) {
-        let mut map = self.map.subscribe();
+        let mut map = self.nodes.map.subscribe();
         // The sender lives as long as `self`.
         let _ = map.wait_for(|map| !map.is_empty()).await;
         let owners = map.borrow().owners();
         for owner in owners {
-            self.server(&owner).connected().await;
+            self.nodes.server(&owner).connected().await;
         }
     }
+}
 
+impl Nodes {
     /// The server of a slot; before there is a map any that is connected, which will redirect.
     fn owner(&self, slot: u16) -> Result<Arc<Server>, Fault> {
         let owner = self.map.borrow().owner(slot).cloned();
@@ -170,14 +178,18 @@ impl Cluster {
         Arc::clone(server)
     }
 
-    /// Fetches the map from the first server that has one.
-    async fn refresh(&self) {
+    /// Fetches the map from the first server that has one, and tells when to fetch again unless
+    /// asked for earlier.
+    async fn refresh(&self) -> Duration {
         let mut slots = Cmd::new();
         slots.arg("CLUSTER").arg("SLOTS");
         let servers: Vec<_> = {
             let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
             servers.values().filter(|server| server.is_connected()).cloned().collect()
         };
+        if servers.is_empty() {
+            return PAUSE / 4;
+        }
         for server in servers {
             let Ok(reply) = server.ask(&slots, self.dial.timeout).await else { continue };
             let Some(map) = Map::read(&reply, server.host()) else { continue };
@@ -192,17 +204,10 @@ impl Cluster {
             known.retain(|endpoint, _| keep(endpoint));
             drop(known);
             self.map.send_replace(map);
-            return;
+            return REFRESH;
         }
-    }
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        let keeper = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(keeper) = keeper {
-            keeper.abort();
-        }
+        // Servers that are no cluster, or tell nobody; redirections lead the way all the same.
+        UNTOLD
     }
 }
 
@@ -222,17 +227,12 @@ fn suspects(class: Class) -> bool {
 }
 
 /// Fetches the map when a call suspects it, one fetch at a time, each instance at another moment.
-async fn keep(cluster: std::sync::Weak<Cluster>) {
+async fn keep(nodes: Arc<Nodes>) {
     loop {
-        {
-            let Some(cluster) = cluster.upgrade() else { return };
-            cluster.refresh().await;
-            if cluster.map.borrow().is_empty() {
-                sleep(PAUSE / 4).await;
-                continue;
-            }
+        let pause = nodes.refresh().await;
+        if pause > PAUSE {
             sleep(PAUSE + jitter(PAUSE / 2)).await;
-            let _ = timeout(REFRESH, cluster.stale.notified()).await;
         }
+        let _ = timeout(pause, nodes.stale.notified()).await;
     }
 }

@@ -46,11 +46,25 @@ impl Dial {
         &self,
         endpoint: &Endpoint,
     ) -> Result<(MultiplexedConnection, Driver), Fault> {
+        #[cfg(feature = "tls")]
+        if let Some(secure) = &self.secure {
+            secure.ready().await?;
+        }
         let open = async {
             let stream = self.connect(endpoint).await?;
             self.enter(Frames::new(stream)).await
         };
-        timeout(self.timeout, open).await.unwrap_or_else(|_| Err(Fault::never(Class::Timeout)))
+        timeout(self.timeout, open).await.unwrap_or_else(|_| Err(self.late()))
+    }
+
+    fn late(&self) -> Fault {
+        let fault = Fault::never(Class::Timeout);
+        #[cfg(feature = "tls")]
+        if self.secure.is_some() {
+            // A server without TLS waits for the end of what it takes for a command.
+            return fault.saying("if it never does, the port may not be one for TLS");
+        }
+        fault
     }
 
     async fn connect(&self, endpoint: &Endpoint) -> Result<Box<dyn Stream>, Fault> {

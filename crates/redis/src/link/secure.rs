@@ -31,6 +31,14 @@ impl Secure {
         Secure { tls, connector: OnceCell::new() }
     }
 
+    /// Reads what there is to read, once, outside the time that a connection may take.
+    ///
+    /// # Errors
+    /// If the settings are of no use.
+    pub(crate) async fn ready(&self) -> Result<&TlsConnector, Fault> {
+        self.connector.get_or_try_init(|| self.build()).await
+    }
+
     /// The same stream over TLS, if the other side is who it should be.
     ///
     /// # Errors
@@ -40,11 +48,11 @@ impl Secure {
         host: &str,
         stream: TcpStream,
     ) -> Result<TlsStream<TcpStream>, Fault> {
-        let failed = |said: String| Fault::never(Class::Tls).saying(&said);
-        let connector = self.connector.get_or_try_init(|| self.build()).await?;
-        let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| failed("the host is not a name a certificate can have".into()))?;
-        connector.connect(name, stream).await.map_err(|error| failed(error.to_string()))
+        let connector = self.ready().await?;
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| {
+            Fault::never(Class::Tls).saying("the host is not a name a certificate can have")
+        })?;
+        connector.connect(name, stream).await.map_err(|error| Fault::connecting(&error))
     }
 
     async fn build(&self) -> Result<TlsConnector, Fault> {

@@ -4,7 +4,6 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, watch};
-use tokio::task::JoinHandle;
 use tokio::time::{Duration, Instant, sleep, timeout};
 
 use redis::{Cmd, Value};
@@ -15,11 +14,13 @@ use super::event::{Event, Events};
 use super::identity::{self, Identity};
 use super::live::{Live, Sent};
 use super::sentinel::Sentinels;
+use super::task::Task;
 use crate::address::Endpoint;
 use crate::fault::{Class, Fault};
 
-/// How often the other side has to show that it is there.
-const PING: Duration = Duration::from_secs(1);
+/// How often the other side has to show that it is there. Two that stay unanswered end the
+/// connection, so that a silent one lasts less than 2 s.
+const PING: Duration = Duration::from_millis(600);
 /// A connection that lived so long has shown that the server is well.
 const WELL: Duration = Duration::from_secs(1);
 
@@ -27,7 +28,7 @@ const WELL: Duration = Duration::from_secs(1);
 pub(crate) struct Server {
     shared: Arc<Shared>,
     live: watch::Receiver<Option<Arc<Live>>>,
-    keeper: JoinHandle<()>,
+    _keeper: Task,
 }
 
 struct Shared {
@@ -80,8 +81,8 @@ impl Server {
             identity: Mutex::new(None),
             lost: AtomicU64::new(0),
         });
-        let keeper = tokio::spawn(keep(Arc::clone(&shared)));
-        Server { shared, live, keeper }
+        let keeper = Task::start(keep(Arc::clone(&shared)));
+        Server { shared, live, _keeper: keeper }
     }
 
     /// Sends on the open connection. Without one it fails at once; it never connects.
@@ -143,12 +144,6 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.keeper.abort();
-    }
-}
-
 impl Shared {
     fn last(&self) -> Option<Fault> {
         self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
@@ -192,14 +187,14 @@ async fn connect(shared: &Arc<Shared>) -> Result<Instant, Fault> {
     let endpoint = shared.find().await?;
     let (connection, driver) = shared.dial.open(&endpoint).await?;
     let since = Instant::now();
-    let mut driver = Ending(tokio::spawn(driver));
+    let mut driver = Task::start(driver);
     let live = Arc::new(Live::new(connection, shared.dial.in_flight));
     shared.note(None);
     shared.live.send_replace(Some(Arc::clone(&live)));
     shared.events.tell(&Event::Connected { server: &shared.name });
 
     let fault = tokio::select! {
-        _ = &mut driver.0 => Fault::never(Class::Dropped),
+        () = driver.ended() => Fault::never(Class::Dropped),
         class = live.retired() => Fault::never(class),
         fault = live.pinged(PING) => fault,
         fault = recognise(shared, &live) => fault,
@@ -208,11 +203,11 @@ async fn connect(shared: &Arc<Shared>) -> Result<Instant, Fault> {
     shared.note(Some(fault.clone()));
     shared.live.send_replace(None);
     shared.events.tell(&Event::Disconnected { server: &shared.name, fault: &fault });
-    if fault.class() != Class::Timeout && !driver.0.is_finished() {
+    if fault.class() != Class::Timeout {
         // Calls that were sent before may still be answered.
         tokio::spawn(async move {
             drop(live);
-            let _ = timeout(PING, &mut driver.0).await;
+            let _ = timeout(PING, driver.ended()).await;
         });
     }
     Ok(since)
@@ -244,14 +239,5 @@ async fn demoted(shared: &Shared, endpoint: &Endpoint) -> Fault {
     match &shared.place {
         Place::At(_) => core::future::pending().await,
         Place::Named(sentinels) => sentinels.demoted(endpoint).await,
-    }
-}
-
-/// A task that ends with its handle.
-struct Ending(JoinHandle<()>);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }

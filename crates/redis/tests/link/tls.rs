@@ -91,12 +91,9 @@ async fn a_certificate_is_shown_where_one_is_asked_for() {
 async fn a_port_without_tls_is_told() {
     let server = Server::redis().start();
     let mut asked = start(&format!("rediss://127.0.0.1:{}", server.port()));
-    let class = loop {
-        if let Told::Unreachable(class) = asked.events.recv().await.unwrap() {
-            break class;
-        }
-    };
-    assert!(matches!(class, Class::Tls | Class::Timeout), "{class}");
+    asked.until(Told::Unreachable(Class::Timeout)).await;
+    let said = asked.link.state()[0].fault.clone().unwrap().to_string();
+    assert!(said.contains("not be one for TLS"), "{said}");
 }
 
 #[tokio::test]
