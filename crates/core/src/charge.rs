@@ -18,6 +18,9 @@ pub struct Charge<'l, 'k> {
     pub effect: Effect,
     /// Whether the caller can wait its turn in a queue.
     pub patience: Patience,
+    /// The wider key beside which a store of many servers keeps this one, so that one of them can
+    /// decide both: a client's, for a key of client and route. The key itself unless said.
+    pub home: Key<'k>,
 }
 
 impl<'l, 'k> Charge<'l, 'k> {
@@ -25,12 +28,14 @@ impl<'l, 'k> Charge<'l, 'k> {
     #[inline]
     #[must_use]
     pub fn new(limit: &'l Limit, key: impl Into<Key<'k>>) -> Charge<'l, 'k> {
+        let key = key.into();
         Charge {
             limit,
-            key: key.into(),
+            key,
             cost: 1,
             effect: Effect::Enforce,
             patience: Patience::Wait,
+            home: key,
         }
     }
 
@@ -46,6 +51,13 @@ impl<'l, 'k> Charge<'l, 'k> {
     #[must_use]
     pub fn shadow(self) -> Charge<'l, 'k> {
         Charge { effect: Effect::Shadow, ..self }
+    }
+
+    /// The same charge, kept beside what is charged to a wider key.
+    #[inline]
+    #[must_use]
+    pub fn beside(self, home: impl Into<Key<'k>>) -> Charge<'l, 'k> {
+        Charge { home: home.into(), ..self }
     }
 
     /// The same charge by a caller that cannot wait in a queue.
@@ -175,6 +187,7 @@ pub struct Receipt<'k> {
     cost: u64,
     left: State,
     source: Source,
+    home: Key<'k>,
 }
 
 impl<'k> Receipt<'k> {
@@ -185,7 +198,7 @@ impl<'k> Receipt<'k> {
         left: State,
         source: Source,
     ) -> Receipt<'k> {
-        Receipt { limit, key, cost, left, source }
+        Receipt { limit, key, cost, left, source, home: key }
     }
 
     /// Who made the charge: only there can it be given back.
@@ -212,6 +225,17 @@ impl<'k> Receipt<'k> {
     #[must_use]
     pub fn key(&self) -> Key<'k> {
         self.key
+    }
+
+    /// The wider key beside which it was kept: the charge's [`home`](Charge::home).
+    #[must_use]
+    pub fn home(&self) -> Key<'k> {
+        self.home
+    }
+
+    /// The receipt of a charge that was made [`beside`](Charge::beside) a wider key.
+    pub fn beside(self, home: Key<'k>) -> Receipt<'k> {
+        Receipt { home, ..self }
     }
 
     /// What a rule needs to know of it.

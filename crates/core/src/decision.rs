@@ -369,6 +369,11 @@ impl<'l> Decision<'l> {
         self.answers.iter_mut()
     }
 
+    /// The answers alone.
+    pub fn into_answers(self) -> impl Iterator<Item = Answer<'l>> {
+        self.answers.into_iter()
+    }
+
     #[inline]
     fn enforcing(&self) -> impl Iterator<Item = &Answer<'l>> {
         self.answers

@@ -2,7 +2,11 @@
 
 #![deny(unsafe_code)]
 
+mod across;
 mod address;
+mod alone;
+mod caller;
+mod denials;
 mod fault;
 mod key;
 mod link;
@@ -15,7 +19,7 @@ pub use address::{Address, AddressError};
 pub use fault::{Class, Fault, Ran, Remedy, Target};
 pub use key::{Prefix, PrefixError};
 pub use link::{Event, ServerState};
-pub use store::Redis;
+pub use store::{Redis, RedisBuilder};
 // For the tests and benches of this workspace: the connections without a store over them.
 #[doc(hidden)]
 pub use link::{Link, Options, Slots, slot};

@@ -6,7 +6,7 @@
 
 use tollgate_core::algorithm::{Moment, Patience, Rule, Ruling, State, Step, WordRule};
 use tollgate_core::charge::{Outcome, passes};
-use tollgate_core::{Answer, Charge, Decision, Effect, Limit, Mode, Tick};
+use tollgate_core::{Answer, Charge, Decision, Effect, Limit, Mode, Span, Tick, Verdict};
 
 use crate::request::{Entry, Question};
 
@@ -15,9 +15,10 @@ use crate::request::{Entry, Question};
 pub(crate) struct Kept {
     now: Tick,
     state: State,
-    /// Of a log, summed up for the cost that was asked: the ticks until that passes, and how many
-    /// ticks the clock is put right by.
+    /// Of a log, summed up for the cost that was asked: how long from `asked` until that passes, and
+    /// how far the clock is put right, both in ticks.
     log: Option<(u64, u64)>,
+    asked: Tick,
 }
 
 /// What is known of each entry of a question.
@@ -46,10 +47,17 @@ impl Reading {
         for index in entries {
             let entry = question.entries.get(*index)?;
             let kept = match question.charge_of(entry)?.limit.rule() {
-                Rule::Words(rule) => Kept { now, state: words(rule, &mut rest)?, log: None },
+                Rule::Words(rule) => {
+                    Kept { now, state: words(rule, &mut rest)?, log: None, asked: now }
+                }
                 Rule::Log(_) => {
                     let state = State(whole(&mut rest)?, whole(&mut rest)?);
-                    Kept { now, state, log: Some((whole(&mut rest)?, whole(&mut rest)?)) }
+                    Kept {
+                        now,
+                        state,
+                        log: Some((whole(&mut rest)?, whole(&mut rest)?)),
+                        asked: now,
+                    }
                 }
             };
             *self.kept.get_mut(*index)? = Some(kept);
@@ -58,6 +66,13 @@ impl Reading {
             self.unread = self.unread.saturating_add(whole(&mut rest)?);
         }
         rest.is_empty().then_some(())
+    }
+
+    /// The same some time later, if nothing else is charged.
+    pub(crate) fn later(&self, elapsed: Span) -> Reading {
+        let later = |kept: Kept| Kept { now: kept.now.after(elapsed), ..kept };
+        let kept = self.kept.iter().map(|kept| kept.map(later));
+        Reading { kept: kept.collect(), unread: 0 }
     }
 
     /// How much every enforcing limit has left of what is wanted; 1 when that is nothing.
@@ -73,43 +88,73 @@ impl Reading {
         if wanted > 0 { wanted.min(room).max(1) } else { 0 }
     }
 
-    /// The decision that was made of what is known: of every charge, or of those in `take`.
+    /// Whether every enforcing charge that is known passes, each at its own cost or all at `take`.
+    pub(crate) fn passes(&self, question: &Question<'_, '_, '_>, take: Option<u64>) -> bool {
+        let all = 0..question.entries.len();
+        !question.is_hopeless() && !all.into_iter().any(|entry| self.refuses(question, take, entry))
+    }
+
+    /// Whether an entry is known to refuse.
+    pub(crate) fn refuses(
+        &self,
+        question: &Question<'_, '_, '_>,
+        take: Option<u64>,
+        entry: usize,
+    ) -> bool {
+        let (Some(entry), Some(Some(kept))) = (question.entries.get(entry), self.kept.get(entry))
+        else {
+            return false;
+        };
+        let asked = question.charge_of(entry).map(|charge| Asked::new(entry, *kept, charge, take));
+        asked.is_some_and(|asked| !passes([(entry.effect, asked.step.ruling)]))
+    }
+
+    /// The answers of those limits that are known, in the places of their charges, in a decision in
+    /// which all pass or not.
+    pub(crate) fn answers<'l>(
+        &self,
+        question: &Question<'_, 'l, '_>,
+        mode: Mode,
+        take: Option<u64>,
+        all_pass: bool,
+    ) -> Vec<Option<Answer<'l>>> {
+        let asked: Vec<Option<Asked<'_>>> = (question.entries.iter().zip(&self.kept))
+            .map(|(entry, kept)| {
+                Some(Asked::new(entry, (*kept)?, question.charge_of(entry)?, take))
+            })
+            .collect();
+        let left = left_of(&asked, all_pass);
+        let latest = self.kept.iter().flatten().map(|kept| kept.now).max().unwrap_or(Tick::EPOCH);
+        let answer = |charge: &Charge<'l, '_>, entry: Option<usize>| {
+            let Charge { limit, effect, .. } = *charge;
+            let Some(entry) = entry else {
+                let at = (latest, limit.moment(latest, &charge.key));
+                return Some(Answer::new(limit, effect, Verdict::Never, 0, State::FRESH, at));
+            };
+            let asked = asked.get(entry)?.as_ref()?;
+            let Asked { entry, kept, at, .. } = asked;
+            let step = asked.step(limit, charge.patience);
+            let cost = take.unwrap_or(charge.cost);
+            let outcome = Outcome::of(Mode::Charge, all_pass, cost, kept.state, &step);
+            let charged = mode != Mode::Peek && outcome == Outcome::Charged;
+            let left = left.get(entry.cell).copied().flatten().unwrap_or(kept.state);
+            let verdict = limit.verdict(step.ruling, kept.now);
+            let charged = if charged { cost } else { 0 };
+            Some(Answer::new(limit, effect, verdict, charged, left, (kept.now, *at)))
+        };
+        let charges = question.charges.iter().zip(&question.entry_of);
+        charges.map(|(charge, entry)| answer(charge, *entry)).collect()
+    }
+
+    /// The decision, when all is known.
     pub(crate) fn decide<'l>(
         &self,
         question: &Question<'_, 'l, '_>,
         mode: Mode,
         take: Option<u64>,
     ) -> Decision<'l> {
-        let charges = question.charges;
-        let asked: Vec<Option<Asked<'_>>> = (question.entries.iter().zip(&self.kept))
-            .map(|(entry, kept)| {
-                Some(Asked::new(entry, (*kept)?, question.charge_of(entry)?, take))
-            })
-            .collect();
-        let asked_of = |index: usize| asked.get((*question.entry_of.get(index)?)?)?.as_ref();
-        let never = Step { ruling: Ruling::Never, next: State::FRESH };
-        let step = |index: usize, charge: &Charge<'_, '_>| {
-            asked_of(index).map_or(never, |asked| asked.step(charge.limit, charge.patience))
-        };
-        let rulings = charges.iter().enumerate().map(|(i, c)| (c.effect, step(i, c).ruling));
-        let all_pass = passes(rulings);
-        let left = left_of(&asked, all_pass);
-        let now = self.kept.iter().flatten().map(|kept| kept.now).max().unwrap_or(Tick::EPOCH);
-        let answers = charges.iter().enumerate().map(|(index, charge)| {
-            let Charge { limit, effect, .. } = *charge;
-            let (cost, step) = (take.unwrap_or(charge.cost), step(index, charge));
-            let asked = asked_of(index);
-            let before = asked.map_or(State::FRESH, |asked| asked.kept.state);
-            let outcome = Outcome::of(Mode::Charge, all_pass, cost, before, &step);
-            let charged = mode != Mode::Peek && outcome == Outcome::Charged;
-            let cell = asked.map(|asked| asked.entry.cell);
-            let left = cell.and_then(|cell| left.get(cell).copied().flatten()).unwrap_or(before);
-            let now = asked.map_or(now, |asked| asked.kept.now);
-            let (at, verdict) = (limit.moment(now, &charge.key), limit.verdict(step.ruling, now));
-            Answer::new(limit, effect, verdict, if charged { cost } else { 0 }, left, (now, at))
-        });
-        let granted = take.or_else(|| charges.iter().map(|charge| charge.cost).min()).unwrap_or(0);
-        Decision::new(answers.collect(), granted)
+        let answers = self.answers(question, mode, take, self.passes(question, take));
+        Decision::new(answers.into_iter().flatten().collect(), question.granted(take))
     }
 }
 
@@ -136,14 +181,17 @@ impl<'q> Asked<'q> {
     fn step(&self, limit: &Limit, patience: Patience) -> Step {
         match limit.rule() {
             Rule::Words(rule) => rule.ask(self.kept.state, self.at, self.total, patience),
-            Rule::Log(_) => self.kept.logged(limit.capacity(), self.at, self.total),
+            Rule::Log(_) => {
+                let passed = self.at.now.saturating_sub(limit.moment_of(self.kept.asked, 0).now);
+                self.kept.logged(limit.capacity(), self.at, self.total, passed)
+            }
         }
     }
 }
 
 impl Kept {
     /// What a log says of the cost that was asked.
-    fn logged(&self, most: u64, at: Moment, cost: u64) -> Step {
+    fn logged(&self, most: u64, at: Moment, cost: u64, passed: u64) -> Step {
         let (State(count, newest), (wait, shift)) = (self.state, self.log.unwrap_or_default());
         let sum = count.saturating_add(cost);
         if cost == 0 {
@@ -154,7 +202,7 @@ impl Kept {
             Step { ruling: Ruling::Allow, next: State(sum, newest.max(at.now)) }
         } else {
             let next = State(count, newest.saturating_sub(shift));
-            Step { ruling: Ruling::Deny(wait), next }
+            Step { ruling: Ruling::Deny(wait.saturating_sub(passed)), next }
         }
     }
 
@@ -207,6 +255,6 @@ fn words(rule: &WordRule, rest: &mut &[u8]) -> Option<State> {
         return Some(State(first, whole(rest)?));
     }
     let counts = u64::from_le_bytes(next(rest)?);
-    // The previous count comes first: the lower half of a little-endian word.
-    Some(State(first, counts << 32 | counts >> 32))
+    // The previous count comes first, so it is the lower half of this little-endian word.
+    Some(State(first, counts.rotate_left(32)))
 }

@@ -59,7 +59,7 @@ impl<'c, 'l, 'k> Question<'c, 'l, 'k> {
     pub(crate) fn new(prefix: &Prefix, charges: &'c [Charge<'l, 'k>]) -> Question<'c, 'l, 'k> {
         let (entries, entry_of, cells) = merge(charges);
         let firsts = cells.iter().filter_map(|first| charges.get(*first));
-        let names = firsts.map(|charge| key::name(prefix, charge.limit, charge.key, charge.key));
+        let names = firsts.map(|charge| key::name(prefix, charge.limit, charge.key, charge.home));
         Question { charges, entries, entry_of, names: names.collect() }
     }
 
@@ -71,6 +71,11 @@ impl<'c, 'l, 'k> Question<'c, 'l, 'k> {
     /// The name of an entry's key.
     pub(crate) fn name_of(&self, entry: &Entry) -> &str {
         self.names.get(entry.cell).map_or("", String::as_str)
+    }
+
+    /// What is granted if all pass.
+    pub(crate) fn granted(&self, take: Option<u64>) -> u64 {
+        take.or_else(|| self.charges.iter().map(|charge| charge.cost).min()).unwrap_or(0)
     }
 
     /// Whether some limit never passes anything, so that nothing can be charged.
@@ -148,7 +153,7 @@ impl Request {
         ] {
             push(&mut packed, number);
         }
-        let keys = vec![key::name(prefix, limit, key, key)];
+        let keys = vec![key::name(prefix, limit, key, receipt.home())];
         Some(Request { script: Script::of(Job::Give, rules), keys, packed })
     }
 }

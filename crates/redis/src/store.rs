@@ -3,95 +3,156 @@
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use core::fmt;
+use std::num::NonZeroU32;
+use std::sync::Arc;
 
-use redis::Value;
-use tokio::time::Instant;
-use tollgate_core::{Charge, Decision, Mode, Receipt, Reply, Store, StoreError};
+use tokio::time::{Duration, Instant};
+use tollgate_core::{Charge, Decision, Mode, Receipt, Reply, Source, Store, StoreError, Tick};
 
+use crate::across::Heard;
 use crate::address::Address;
+use crate::alone::error_of;
+use crate::caller::Caller;
+use crate::denials::{Denials, Known};
 use crate::fault::{Class, Fault};
 use crate::key::Prefix;
-use crate::link::{Link, Options, slot};
-use crate::reading::Reading;
-use crate::request::{Ask, Question, Request};
+use crate::link::{Link, Options};
+use crate::request::{Question, Request};
 
-/// The shared store: budgets in Redis or Valkey.
-#[derive(Debug)]
+/// The shared store: budgets in Redis or Valkey, one server, whichever Sentinel names, or a Cluster.
+///
+/// Every decision is one script call, and has a deadline. When it cannot be made, each limit's own
+/// [`OnError`](tollgate_core::OnError) says what becomes of it; the decision shows it.
 pub struct Redis {
-    link: Link,
-    prefix: Prefix,
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) prefix: Prefix,
+    pub(crate) fallback: Option<Arc<dyn Store>>,
     deadline: Duration,
-    /// What the server's clock is taken to show.
-    #[cfg(test)]
-    clock: Option<tollgate_core::ManualClock>,
+    replicas: NonZeroU32,
+    denials: Denials,
+}
+
+/// A store in the making.
+#[must_use]
+pub struct RedisBuilder {
+    address: Address,
+    options: Options,
+    prefix: Prefix,
+    fallback: Option<Arc<dyn Store>>,
+    deadline: Duration,
+    replicas: NonZeroU32,
 }
 
 impl Redis {
-    /// Starts to connect and returns at once, whether or not a server is there.
-    ///
-    /// # Panics
-    /// Outside a tokio runtime.
-    #[must_use]
-    pub fn start(address: &Address) -> Redis {
-        Redis {
-            link: Link::start(address, Options::default()),
+    /// A store at this address.
+    pub fn builder(address: Address) -> RedisBuilder {
+        RedisBuilder {
+            address,
+            options: Options::default(),
             prefix: Prefix::default(),
+            fallback: None,
             deadline: Duration::from_millis(10),
-            #[cfg(test)]
-            clock: None,
+            replicas: NonZeroU32::MIN,
         }
     }
 
     /// Comes back once there is a connection; for starting up and for tests, never for requests.
     pub async fn connected(&self) {
-        self.link.connected().await;
+        self.caller.link.connected().await;
+    }
+
+    /// Among how many instances a limit is shared out while they decide alone.
+    #[must_use]
+    pub fn replicas(&self) -> NonZeroU32 {
+        self.replicas
+    }
+
+    /// The instant for answers that no store has given.
+    pub(crate) fn now_here(&self) -> Tick {
+        Tick::EPOCH
     }
 
     async fn deciding<'l>(
         &self,
         mode: Mode,
         charges: &[Charge<'l, '_>],
-    ) -> Result<Decision<'l>, Fault> {
+    ) -> Result<Decision<'l>, StoreError> {
+        let deadline = Instant::now() + self.deadline;
         let question = Question::new(&self.prefix, charges);
-        let ask = match mode {
-            Mode::Charge => Ask::Charge,
-            Mode::Peek => Ask::Peek,
-            Mode::UpTo => match charges.iter().map(|charge| charge.cost).min().unwrap_or(0) {
-                0 => Ask::Peek,
-                wanted => Ask::UpTo(wanted),
+        let asking = match mode {
+            Mode::Peek | Mode::UpTo => None,
+            #[cfg(test)]
+            Mode::Charge if self.caller.clock.is_some() => None,
+            Mode::Charge => match self.denials.of(&question, deadline).await {
+                Some(Known::Denied(decision)) => return Ok(*decision),
+                Some(Known::Ask(asking)) => Some(asking),
+                None => {
+                    let fault = Fault::never(Class::Timeout);
+                    let heard = Heard::nothing(&question, mode, &fault);
+                    return self.decide_alone(&question, mode, &heard, &fault).await;
+                }
             },
         };
-        let mut reading = Reading::new(&question);
-        let all: Vec<usize> = (0..question.entries.len()).collect();
-        let entries: Vec<_> = question.entries.iter().collect();
-        let take = (mode == Mode::UpTo).then_some(0);
-        let reply = self.ask(&question.request(ask, take, &entries)).await?;
-        let read = match &reply {
-            Value::BulkString(bytes) => reading.add(&question, &all, bytes),
-            _ => None,
-        };
-        read.ok_or(Fault::unknown(Class::Protocol))?;
-        let take = (mode == Mode::UpTo).then(|| reading.take(&question));
-        Ok(reading.decide(&question, mode, take))
+        let heard = self.hear(&question, mode, deadline).await;
+        if let Some(fault) = &heard.fault {
+            return self.decide_alone(&question, mode, &heard, fault).await;
+        }
+        let decision = heard.reading.decide(&question, mode, heard.take);
+        if let Some(asking) = asking {
+            asking.told(&heard.reading, &decision);
+        }
+        Ok(decision)
     }
 
-    /// Runs a script, by its text if the server does not know it yet.
-    async fn ask(&self, request: &Request) -> Result<Value, Fault> {
-        let Request { script, keys, packed } = request;
+    async fn giving(&self, receipt: Receipt<'_>, actual: u64) -> Result<(), StoreError> {
+        if receipt.source() != Source::Store {
+            return self.give_alone(receipt, actual).await;
+        }
+        let Some(request) = Request::to_give(&self.prefix, &receipt, actual) else { return Ok(()) };
         let deadline = Instant::now() + self.deadline;
-        #[cfg(test)]
-        if let Some(clock) = &self.clock {
-            let command = script.at(tollgate_core::Clock::now(clock), keys, packed);
-            return self.link.call(0, &command, deadline).await;
-        }
-        let slot = slot(keys.first().map_or(&[][..], |key| key.as_bytes()));
-        match self.link.call(slot, &script.by_hash(keys, packed), deadline).await {
-            Err(fault) if fault.class() == Class::NoScript => {
-                self.link.call(slot, &script.by_text(keys, packed), deadline).await
-            }
-            other => other,
-        }
+        self.denials.given(receipt.limit(), receipt.key());
+        let given = self.caller.ask(&request, deadline).await;
+        given.map(drop).map_err(|fault| error_of(&fault))
+    }
+}
+
+impl RedisBuilder {
+    /// What every key begins with; `tollgate:` unless said.
+    pub fn prefix(self, prefix: Prefix) -> RedisBuilder {
+        RedisBuilder { prefix, ..self }
+    }
+
+    /// How long a decision may take, whatever the server does; 10 ms unless said.
+    pub fn deadline(self, deadline: Duration) -> RedisBuilder {
+        RedisBuilder { deadline, ..self }
+    }
+
+    /// The store in this process that decides while the server cannot be asked. It must serve nothing
+    /// else, since it holds shares of limits under the limits' names.
+    pub fn fallback(self, store: Arc<dyn Store>) -> RedisBuilder {
+        RedisBuilder { fallback: Some(store), ..self }
+    }
+
+    /// Among how many instances a limit is shared out while they decide alone.
+    pub fn replicas(self, replicas: NonZeroU32) -> RedisBuilder {
+        RedisBuilder { replicas, ..self }
+    }
+
+    /// Starts to connect and returns at once, whether or not a server is there.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    #[must_use]
+    pub fn start(self) -> Redis {
+        let RedisBuilder { address, options, prefix, fallback, deadline, replicas } = self;
+        let caller = Caller {
+            link: Link::start(&address, options),
+            #[cfg(test)]
+            clock: None,
+        };
+        let (caller, denials) = (Arc::new(caller), Denials::default());
+        Redis { caller, prefix, fallback, deadline, replicas, denials }
     }
 }
 
@@ -101,22 +162,22 @@ impl Store for Redis {
         mode: Mode,
         charges: &'a [Charge<'l, 'a>],
     ) -> Reply<'a, Decision<'l>> {
-        Reply::later(async move { self.deciding(mode, charges).await.map_err(store_error) })
+        Reply::later(self.deciding(mode, charges))
     }
 
     fn give<'a>(&'a self, receipt: Receipt<'a>, actual: u64) -> Reply<'a, ()> {
-        Reply::later(async move {
-            let Some(request) = Request::to_give(&self.prefix, &receipt, actual) else {
-                return Ok(());
-            };
-            self.ask(&request).await.map(drop).map_err(store_error)
-        })
+        Reply::later(self.giving(receipt, actual))
     }
 }
 
-fn store_error(fault: Fault) -> StoreError {
-    match fault.ran() {
-        crate::fault::Ran::Never => StoreError::unavailable(fault),
-        crate::fault::Ran::Unknown => StoreError::timeout(fault),
+impl fmt::Debug for Redis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redis").field("link", &self.caller.link).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for RedisBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisBuilder").field("address", &self.address).finish_non_exhaustive()
     }
 }

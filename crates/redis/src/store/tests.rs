@@ -1,3 +1,6 @@
+use std::sync::Arc;
+use std::time::Duration;
+
 use tokio::runtime::Runtime;
 use tollgate_conformance::{Awaited, suite_of};
 use tollgate_core::ManualClock;
@@ -9,9 +12,9 @@ use super::Redis;
 fn store_on(server: &Server, runtime: &Runtime, clock: ManualClock) -> Redis {
     server.command(&["FLUSHALL"]);
     let _inside = runtime.enter();
-    let mut store = Redis::start(&server.url().parse().unwrap());
-    store.clock = Some(clock);
-    store.deadline = std::time::Duration::from_secs(10);
+    let address = server.url().parse().unwrap();
+    let mut store = Redis::builder(address).deadline(Duration::from_secs(10)).start();
+    Arc::get_mut(&mut store.caller).unwrap().clock = Some(clock);
     runtime.block_on(store.connected());
     store
 }

@@ -1,0 +1,218 @@
+//! Keys in several slots: no server decides about them all at once.
+//!
+//! The narrowest group is charged first, since it refuses most often, then all others at once; what
+//! was charged is given back when one refuses. So two round trips, and for a moment others may be
+//! refused what is given back a moment later; never is more admitted than all limits allow. A charge
+//! whose outcome is unknown is neither repeated nor given back.
+
+use std::cmp::Reverse;
+
+use futures_util::future::join_all;
+use redis::Value;
+use tokio::time::{Duration, Instant};
+use tollgate_core::Mode;
+
+use crate::fault::{Class, Fault};
+use crate::link::{Slots, slot};
+use crate::reading::Reading;
+use crate::request::{Ask, Question, Request};
+use crate::store::Redis;
+
+/// How long what was charged may take to be given back when the deadline has passed.
+const GIVING_BACK: Duration = Duration::from_secs(1);
+
+/// What became of asking about every entry.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    pub(crate) reading: Reading,
+    /// What each charge takes in an "up to".
+    pub(crate) take: Option<u64>,
+    /// The entries that could not be asked about, and why the first of them could not.
+    pub(crate) failed: Vec<usize>,
+    pub(crate) fault: Option<Fault>,
+}
+
+/// Entries whose keys share a slot, or all of them where slots do not matter.
+type Group = Vec<usize>;
+
+impl Redis {
+    /// Asks the servers about every entry; what is refused by one is charged by none.
+    pub(crate) async fn hear(
+        &self,
+        question: &Question<'_, '_, '_>,
+        mode: Mode,
+        deadline: Instant,
+    ) -> Heard {
+        let mut heard =
+            Heard { reading: Reading::new(question), take: None, failed: Vec::new(), fault: None };
+        let groups = self.groups(question);
+        let wanted = question.granted(None);
+        match groups.as_slice() {
+            [] => heard.take = (mode == Mode::UpTo).then(|| heard.reading.take(question)),
+            [group] => {
+                let ask = match mode {
+                    Mode::Charge => Ask::Charge,
+                    Mode::UpTo if wanted > 0 => Ask::UpTo(wanted),
+                    Mode::UpTo | Mode::Peek => Ask::Peek,
+                };
+                let take = (mode == Mode::UpTo).then_some(0);
+                self.ask_groups(question, ask, take, &[group], deadline, &mut heard).await;
+                heard.take = (mode == Mode::UpTo).then(|| heard.reading.take(question));
+            }
+            [first, others @ ..] => {
+                self.hear_across(question, mode, (first, others), deadline, &mut heard).await;
+            }
+        }
+        heard
+    }
+
+    async fn hear_across(
+        &self,
+        question: &Question<'_, '_, '_>,
+        mode: Mode,
+        (first, others): (&Group, &[Group]),
+        deadline: Instant,
+        heard: &mut Heard,
+    ) {
+        let others: Vec<&Group> = others.iter().collect();
+        let all: Vec<&Group> = [first].into_iter().chain(others.iter().copied()).collect();
+        if mode != Mode::Charge || question.is_hopeless() {
+            // Told for the cost that is charged then, or nothing is charged at all.
+            let take = (mode == Mode::UpTo).then_some(u64::from(question.granted(None) > 0));
+            self.ask_groups(question, Ask::Peek, take, &all, deadline, heard).await;
+            heard.take = (mode == Mode::UpTo).then(|| heard.reading.take(question));
+            if mode == Mode::Peek || question.is_hopeless() || question.granted(heard.take) == 0 {
+                return;
+            }
+        }
+        let take = heard.take;
+        self.ask_groups(question, Ask::Charge, take, &[first], deadline, heard).await;
+        if heard.refuses(question, first) {
+            self.ask_groups(question, Ask::Peek, take, &others, deadline, heard).await;
+            return;
+        }
+        self.ask_groups(question, Ask::Charge, take, &others, deadline, heard).await;
+        let refusing = |group: &&&Group| heard.refuses(question, group);
+        if all.iter().any(|group| refusing(&group)) {
+            let charged: Vec<usize> = all
+                .iter()
+                .filter(|group| !refusing(group))
+                .flat_map(|group| group.iter().copied())
+                .collect();
+            self.give_back(question, heard, &charged, deadline).await;
+        }
+    }
+
+    /// Sends one request for each group, all at once.
+    async fn ask_groups(
+        &self,
+        question: &Question<'_, '_, '_>,
+        ask: Ask,
+        take: Option<u64>,
+        groups: &[&Group],
+        deadline: Instant,
+        heard: &mut Heard,
+    ) {
+        let asked = groups.iter().map(|group| async move {
+            let entries: Vec<_> = group.iter().filter_map(|i| question.entries.get(*i)).collect();
+            self.caller.ask(&question.request(ask, take, &entries), deadline).await
+        });
+        for (group, reply) in groups.iter().zip(join_all(asked).await) {
+            let read = reply.and_then(|reply| match reply {
+                Value::BulkString(bytes) => {
+                    let read = heard.reading.add(question, group, &bytes);
+                    read.ok_or(Fault::unknown(Class::Protocol))
+                }
+                _ => Err(Fault::unknown(Class::Protocol)),
+            });
+            if let Err(fault) = read {
+                heard.failed.extend(group.iter().copied());
+                heard.fault.get_or_insert(fault);
+            }
+        }
+    }
+
+    /// Gives back what these entries were charged.
+    async fn give_back(
+        &self,
+        question: &Question<'_, '_, '_>,
+        heard: &Heard,
+        entries: &[usize],
+        deadline: Instant,
+    ) {
+        let requests = self.to_give_back(question, heard, entries);
+        // What cannot be given back stays charged: refused too often rather than too seldom.
+        join_all(requests.iter().map(|request| self.caller.ask(request, deadline))).await;
+    }
+
+    /// Gives back all that is known to be charged, apart from the decision.
+    pub(crate) fn giving_back(
+        &self,
+        question: &Question<'_, '_, '_>,
+        heard: &Heard,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let entries: Vec<usize> = (0..question.entries.len()).collect();
+        let requests = self.to_give_back(question, heard, &entries);
+        let caller = self.caller.clone();
+        async move {
+            let deadline = Instant::now() + GIVING_BACK;
+            join_all(requests.iter().map(|request| caller.ask(request, deadline))).await;
+        }
+    }
+
+    fn to_give_back(
+        &self,
+        question: &Question<'_, '_, '_>,
+        heard: &Heard,
+        entries: &[usize],
+    ) -> Vec<Request> {
+        let mut answers = heard.reading.answers(question, Mode::Charge, heard.take, true);
+        let charges = question.charges.iter().zip(&question.entry_of).zip(&mut answers);
+        let requests = charges.filter_map(|((charge, entry), answer)| {
+            let receipt = answer.as_mut()?.take_receipt(charge.key)?.beside(charge.home);
+            let gives = entries.contains(&(*entry)?);
+            gives.then(|| Request::to_give(&self.prefix, &receipt, 0)).flatten()
+        });
+        requests.collect()
+    }
+
+    /// The entries by slot, the narrowest group first.
+    fn groups(&self, question: &Question<'_, '_, '_>) -> Vec<Group> {
+        let all: Group = (0..question.entries.len()).collect();
+        if self.caller.link.slots() == Slots::One || all.len() < 2 {
+            return if all.is_empty() { Vec::new() } else { vec![all] };
+        }
+        let mut groups: Vec<(u16, Group)> = Vec::new();
+        for (index, entry) in question.entries.iter().enumerate() {
+            let slot = slot(question.name_of(entry).as_bytes());
+            match groups.iter_mut().find(|(known, _)| *known == slot) {
+                Some((_, group)) => group.push(index),
+                None => groups.push((slot, vec![index])),
+            }
+        }
+        groups.sort_by_key(|(_, group)| {
+            let charges = || {
+                let entries = group.iter().filter_map(|index| question.entries.get(*index));
+                entries.filter_map(|entry| question.charge_of(entry))
+            };
+            let capacity = charges().map(|charge| charge.limit.capacity()).min();
+            (Reverse(charges().any(|charge| charge.key != charge.home)), capacity)
+        });
+        groups.into_iter().map(|(_, group)| group).collect()
+    }
+}
+
+impl Heard {
+    /// Nothing was asked, for this reason.
+    pub(crate) fn nothing(question: &Question<'_, '_, '_>, mode: Mode, fault: &Fault) -> Heard {
+        let reading = Reading::new(question);
+        let take = (mode == Mode::UpTo).then(|| reading.take(question));
+        let failed = (0..question.entries.len()).collect();
+        Heard { reading, take, failed, fault: Some(fault.clone()) }
+    }
+
+    /// Whether one of these entries is known to refuse.
+    fn refuses(&self, question: &Question<'_, '_, '_>, group: &Group) -> bool {
+        group.iter().any(|entry| self.reading.refuses(question, self.take, *entry))
+    }
+}
