@@ -144,26 +144,14 @@ impl<'r> History<'r> {
         };
         let [limit, window, far, ..] = numbers(self.limit.rule(), Patience::Wait);
         let (charged_cost, left) = charged.map_or((0, 0), |c| (c.cost, c.left.1));
-        let record = [
-            u64::from(self.anew),
-            kind,
-            at.now,
-            cost,
-            limit,
-            window,
-            far,
-            charged_cost,
-            left,
-            actual,
-            u64::from(ruling.passes()),
-            count,
-            newest,
-            wait,
-            shift,
-            rule.room(&self.log, at),
-            rule.reset_after(&self.log, at),
-        ];
-        machine.push(record.map(double))?;
+        let asked = [u64::from(self.anew), kind, at.now, cost, limit, window, far];
+        let passes = u64::from(ruling.passes());
+        let (room, reset) = (rule.room(&self.log, at), rule.reset_after(&self.log, at));
+        machine.push(&[
+            &asked.map(double),
+            &[charged_cost, left, actual].map(double),
+            &[passes, count, newest, wait, shift, room, reset].map(double),
+        ])?;
         self.anew = false;
 
         tally.records += 1;

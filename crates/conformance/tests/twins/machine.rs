@@ -90,16 +90,16 @@ impl Machine {
         Ok(Machine { lua, compare, width, records: Vec::new() })
     }
 
-    /// Compares one more record, sooner or later.
+    /// Compares one more record, given in parts, sooner or later.
     #[inline]
-    pub fn push<const N: usize>(&mut self, record: [f64; N]) -> Result<(), Difference> {
-        assert_eq!(N, self.width);
-        self.records.extend(record);
-        if self.records.len() >= 500 * N { self.flush() } else { Ok(()) }
+    pub fn push(&mut self, parts: &[&[f64]]) -> Result<(), Difference> {
+        parts.iter().for_each(|part| self.records.extend_from_slice(part));
+        if self.records.len() >= 500 * self.width { self.flush() } else { Ok(()) }
     }
 
     /// Compares all that is left.
     pub fn flush(&mut self) -> Result<(), Difference> {
+        assert_eq!(self.records.len() % self.width, 0, "whole records");
         let table = self.lua.create_sequence_from(self.records.iter().copied()).unwrap();
         let compared = self.compare.call((table, self.records.len()));
         let (at, function, answer): (usize, String, String) = compared.map_err(Difference::of)?;

@@ -115,46 +115,19 @@ impl<'r> History<'r> {
         let actual = self.actual(charged.cost, room);
         let given = rule.give(self.state, at, &charged, actual);
 
-        let [a, b, c] = self.words(self.state);
-        let [p, q, r, s, u] = numbers(self.limit.rule(), patience).map(double);
-        let burst = double(numbers(self.limit.rule(), Patience::Now)[2]);
-        let then = numbers(&charged.under, Patience::Now).map(double);
-        let [left_a, left_b, left_c] = self.words(charged.left);
-        let [next_a, next_b, next_c] = self.words(step.next);
-        let [given_a, given_b, given_c] = self.words(given);
-        let passes = if step.ruling.passes() { 1.0 } else { 0.0 };
-        let reset = double(rule.reset_after(self.state, at));
-        let (now, phase) = (double(at.now), double(at.phase));
-        let (cost_then, actual_now) = (double(charged.cost), double(actual));
-        machine.push([
-            a,
-            b,
-            c,
-            now,
-            phase,
-            double(cost),
-            p,
-            q,
-            r,
-            s,
-            u,
-            cost_then,
-            left_a,
-            left_b,
-            left_c,
-            actual_now,
-            then[0],
-            then[3],
-            burst,
-            passes,
-            next_a,
-            next_b,
-            next_c,
-            double(room),
-            reset,
-            given_a,
-            given_b,
-            given_c,
+        let [_, _, burst, ..] = numbers(self.limit.rule(), Patience::Now);
+        let [then_rate, _, _, then_full, _] = numbers(&charged.under, Patience::Now);
+        machine.push(&[
+            &self.words(self.state),
+            &[at.now, at.phase, cost].map(double),
+            &numbers(self.limit.rule(), patience).map(double),
+            &[double(charged.cost)],
+            &self.words(charged.left),
+            &[actual, then_rate, then_full, burst].map(double),
+            &[if step.ruling.passes() { 1.0 } else { 0.0 }],
+            &self.words(step.next),
+            &[room, rule.reset_after(self.state, at)].map(double),
+            &self.words(given),
         ])?;
 
         tally.records += 1;
