@@ -58,6 +58,8 @@ pub enum Class {
     Protocol,
     /// As many calls as allowed wait for this server already.
     Full,
+    /// The server has failed so often that it is left alone for a moment.
+    Open,
     /// Any other error reply.
     Other,
 }
@@ -76,6 +78,38 @@ pub enum Remedy {
 }
 
 impl Class {
+    /// All of them.
+    pub const ALL: [Class; 28] = [
+        Class::Down,
+        Class::Refused,
+        Class::Unresolved,
+        Class::NoPrimary,
+        Class::Timeout,
+        Class::Dropped,
+        Class::NoScript,
+        Class::ReadOnly,
+        Class::Loading,
+        Class::MasterDown,
+        Class::NoReplicas,
+        Class::OutOfMemory,
+        Class::Misconf,
+        Class::Busy,
+        Class::NoAuth,
+        Class::WrongPass,
+        Class::NoPerm,
+        Class::ClusterDown,
+        Class::Moved,
+        Class::Ask,
+        Class::TryAgain,
+        Class::CrossSlot,
+        Class::MaxClients,
+        Class::Tls,
+        Class::Protocol,
+        Class::Full,
+        Class::Open,
+        Class::Other,
+    ];
+
     /// The label in metrics and log lines: lower case, words joined by `_`.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -124,7 +158,8 @@ impl Class {
     /// our own do not.
     #[must_use]
     pub fn counts(self) -> bool {
-        self.remedy() == Remedy::None && !matches!(self, Class::CrossSlot | Class::Full)
+        self.remedy() == Remedy::None
+            && !matches!(self, Class::CrossSlot | Class::Full | Class::Open)
     }
 
     fn row(self) -> (&'static str, &'static str) {
@@ -176,6 +211,7 @@ impl Class {
             ),
             Class::Protocol => ("protocol", "what answered does not speak the Redis protocol"),
             Class::Full => ("full", "too many calls wait for the server already"),
+            Class::Open => ("open", "the server failed too often and is left alone for a moment"),
             Class::Other => ("other", "the server answered with an error"),
         }
     }

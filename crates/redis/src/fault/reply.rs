@@ -41,9 +41,10 @@ fn class(code: &str, detail: &str) -> Class {
 
 /// Some errors have no code of their own.
 fn told_by(detail: &str) -> Class {
-    const TEXTS: [(&str, Class); 5] = [
+    const TEXTS: [(&str, Class); 6] = [
         ("max number of clients", Class::MaxClients),
         ("can't run this command", Class::NoPerm),
+        ("ACL failure in script", Class::NoPerm),
         ("can't access at least one of the keys", Class::NoPerm),
         ("AUTH <password> called without any password", Class::WrongPass),
         ("non local key", Class::CrossSlot),

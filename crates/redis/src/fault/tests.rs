@@ -74,6 +74,12 @@ const REPLIES: &[(&str, Class, Ran)] = &[
         Class::NoPerm,
         Ran::Unknown,
     ),
+    (
+        "ERR ACL failure in script: User b has no permissions to run the 'set' command script: \
+         5f3c, on @user_script:1.",
+        Class::NoPerm,
+        Ran::Unknown,
+    ),
     ("CLUSTERDOWN The cluster is down", Class::ClusterDown, Ran::Never),
     ("CLUSTERDOWN Hash slot not served", Class::ClusterDown, Ran::Never),
     ("MOVED 12182 127.0.0.1:17013", Class::Moved, Ran::Never),

@@ -1,5 +1,8 @@
 //! A cluster whose slots move and whose servers die.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use redis::Value;
 use tokio::time::Instant;
 use tollgate_redis::{Class, Fault, Link, Ran, Slots, slot};
@@ -61,6 +64,41 @@ async fn a_moving_slot_is_followed_and_nothing_is_counted_twice_or_lost() {
         once().await;
         once().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_moves_under_load_lose_no_call_and_count_none_twice() {
+    let cluster = Server::redis().cluster(0);
+    let asked = start(&url(&cluster));
+    soon(asked.link.connected()).await;
+    let slot = cluster.slot_of("{t}");
+    let from = cluster.owner(slot);
+    let moving = Arc::new(AtomicBool::new(true));
+    let callers: Vec<_> = (0..8)
+        .map(|caller| {
+            let (link, moving) = (Arc::clone(&asked.link), Arc::clone(&moving));
+            tokio::spawn(async move {
+                let key = format!("{{t}}{caller}");
+                let mut counted = 0;
+                while moving.load(Ordering::Relaxed) {
+                    counted += 1;
+                    let reply = ask(&link, "{t}", &["INCR", &key]).await;
+                    assert_eq!(reply.unwrap(), Value::Int(counted));
+                    pause().await;
+                }
+                counted
+            })
+        })
+        .collect();
+    tokio::task::block_in_place(|| {
+        (0..10).for_each(|n| cluster.migrate(slot, (from + 1 + n) % 3));
+    });
+    moving.store(false, Ordering::Relaxed);
+    let mut calls = 0;
+    for caller in callers {
+        calls += caller.await.unwrap();
+    }
+    assert!(calls > 200, "only {calls} calls were made");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

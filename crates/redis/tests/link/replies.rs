@@ -131,21 +131,21 @@ async fn a_wrong_password_is_told_without_it() {
 }
 
 #[tokio::test]
-async fn missing_permissions_are_told_in_both_forms() {
-    let server = Server::redis()
-        .user("a", "pw", "~rl:* +@all -eval")
-        .user("b", "pw", "~rl:* +eval +get")
-        .start();
-    let mut asked = start(&server.url_as("a", "pw"));
-    asked.until(Told::Connected).await;
-    assert_fault(asked.ask(&WRITE).await, Class::NoPerm, Ran::Never);
-    assert_fault(asked.ask(&["GET", "other"]).await, Class::NoPerm, Ran::Never);
-    // Without permission for INFO and PING the connection lives all the same.
-    let mut asked = start(&server.url_as("b", "pw"));
-    asked.until(Told::Connected).await;
-    assert_fault(asked.ask(&WRITE).await, Class::NoPerm, Ran::Unknown);
-    assert_eq!(asked.ask(&["GET", "rl:1"]).await.unwrap(), Value::Nil);
-    assert!(asked.events.try_recv().is_err());
+async fn missing_permissions_are_told_in_every_form() {
+    for server in [Server::redis(), Server::valkey()] {
+        let server =
+            server.user("a", "pw", "~rl:* +@all -eval").user("b", "pw", "~rl:* +eval +get").start();
+        let mut asked = start(&server.url_as("a", "pw"));
+        asked.until(Told::Connected).await;
+        assert_fault(asked.ask(&WRITE).await, Class::NoPerm, Ran::Never);
+        assert_fault(asked.ask(&["GET", "other"]).await, Class::NoPerm, Ran::Never);
+        // Without permission for INFO and PING the connection lives all the same.
+        let mut asked = start(&server.url_as("b", "pw"));
+        asked.until(Told::Connected).await;
+        assert_fault(asked.ask(&WRITE).await, Class::NoPerm, Ran::Unknown);
+        assert_eq!(asked.ask(&["GET", "rl:1"]).await.unwrap(), Value::Nil);
+        assert!(asked.events.try_recv().is_err());
+    }
 }
 
 #[tokio::test]

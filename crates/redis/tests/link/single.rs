@@ -92,11 +92,14 @@ async fn a_frozen_server_costs_the_deadline_then_nothing_and_is_found_again() {
     let mut asked = start(&server.url());
     asked.until(Told::Connected).await;
     server.stop();
-    for _ in 0..20 {
+    let mut took = Vec::new();
+    for _ in 0..21 {
         let begun = Instant::now();
         assert_fault(asked.ask_within(&["INCR", "n"], SHORT).await, Class::Timeout, Ran::Unknown);
-        assert!(begun.elapsed() < SHORT * 3);
+        took.push(begun.elapsed());
     }
+    took.sort();
+    assert!(took[10] < SHORT * 3 / 2, "{took:?}");
     let found = asked.until(Told::Disconnected(Class::Timeout)).await;
     assert!(found < SECOND * 2, "{found:?}");
     // The kernel still accepts for it, but nobody lets us in.
@@ -105,7 +108,9 @@ async fn a_frozen_server_costs_the_deadline_then_nothing_and_is_found_again() {
     server.cont();
     let again = asked.until(Told::Connected).await;
     assert!(again < SECOND, "{again:?}");
-    asked.ask(&["PING"]).await.unwrap();
+    // Late, but never twice.
+    let counted = asked.ask(&["INCRBY", "n", "0"]).await.unwrap();
+    assert!(matches!(counted, Value::Int(0..=21)), "{counted:?}");
 }
 
 #[tokio::test]
