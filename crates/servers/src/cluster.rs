@@ -219,17 +219,10 @@ impl Cluster {
                 give_up(&reason);
             }
         }
-        let linked = || {
-            for replica in replicas {
-                let info = replica.try_command(&["INFO", "replication"])?.text();
-                if !info.contains("master_link_status:up") {
-                    return Err(info);
-                }
+        for replica in replicas {
+            if let Err(reason) = until(SOON, || replica.follows()) {
+                give_up(&format!("a replica does not follow: {reason}"));
             }
-            Ok(())
-        };
-        if let Err(reason) = until(SOON, linked) {
-            give_up(&format!("a replica does not follow: {reason}"));
         }
         self.works();
     }

@@ -277,6 +277,12 @@ impl Server {
         self.with_process(|process| process.signal("CONT"));
     }
 
+    /// Whether it has all that its primary has, as far as it knows.
+    pub(crate) fn follows(&self) -> Result<(), String> {
+        let info = self.try_command(&["INFO", "replication"])?.text();
+        if info.contains("master_link_status:up") { Ok(()) } else { Err(info) }
+    }
+
     fn log(&self) -> std::path::PathBuf {
         self.folder().join("output")
     }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by a panic")]
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::time::Duration;
@@ -105,6 +106,29 @@ fn what_a_server_printed_is_in_the_panic_when_it_does_not_start() {
     let panic = std::panic::catch_unwind(start).unwrap_err();
     let message = panic.downcast_ref::<String>().unwrap();
     assert!(message.contains("Bad directive or wrong number of arguments"), "{message}");
+}
+
+#[test]
+fn processes_that_start_at_once_do_not_collide() {
+    let start = || {
+        std::process::Command::new(env!("CARGO_BIN_EXE_hold"))
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let mut children: Vec<_> = (0..4).map(|_| start()).collect();
+    let url = |child: &mut std::process::Child| {
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        line.split_once(' ').unwrap().0.to_owned()
+    };
+    let urls: BTreeSet<String> = children.iter_mut().map(url).collect();
+    assert_eq!(urls.len(), 4);
+    for mut child in children {
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success());
+    }
 }
 
 #[test]
