@@ -204,11 +204,11 @@ impl Redis {
 
 impl Heard {
     /// Nothing was asked, for this reason.
-    pub(crate) fn nothing(question: &Question<'_, '_, '_>, mode: Mode, fault: &Fault) -> Heard {
+    pub(crate) fn nothing(question: &Question<'_, '_, '_>, mode: Mode, fault: Fault) -> Heard {
         let reading = Reading::new(question);
         let take = (mode == Mode::UpTo).then(|| reading.take(question));
         let failed = (0..question.entries.len()).collect();
-        Heard { reading, take, failed, fault: Some(fault.clone()) }
+        Heard { reading, take, failed, fault: Some(fault) }
     }
 
     /// Whether one of these entries is known to refuse.

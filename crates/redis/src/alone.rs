@@ -77,7 +77,7 @@ impl Redis {
             })
             .collect();
         let Some(fallback) = self.fallback.as_ref().filter(|_| !charges.is_empty()) else {
-            let answers = lost.iter().map(|lost| lost.unasked(self.now_here())).collect();
+            let answers = lost.iter().map(|lost| lost.unasked()).collect();
             return Ok(Here { answers, take: None, passes: true });
         };
         let decision = fallback.decide(mode, &charges).await?;
@@ -93,7 +93,7 @@ impl Redis {
         let mut told = decision.into_answers();
         let answers = lost.iter().filter_map(|lost| match lost.share() {
             Some(_) => Some(told.next()?.for_whole(lost.charge.limit, replicas)),
-            None => Some(lost.unasked(self.now_here())),
+            None => Some(lost.unasked()),
         });
         Ok(Here { answers: answers.collect(), take, passes })
     }
@@ -166,8 +166,8 @@ impl<'c, 'l, 'k> Lost<'c, 'l, 'k> {
         effect == Effect::Enforce && cost > most
     }
 
-    fn unasked(&self, now: Tick) -> Answer<'l> {
-        let Charge { limit, effect, .. } = *self.charge;
+    fn unasked(&self) -> Answer<'l> {
+        let (now, Charge { limit, effect, .. }) = (Tick::EPOCH, *self.charge);
         match self.never_passes() {
             true => {
                 let at = limit.moment(now, &self.charge.key);

@@ -6,11 +6,13 @@ use tokio::time::Instant;
 use crate::fault::{Class, Fault};
 use crate::link::{Link, slot};
 use crate::request::Request;
+use crate::stats::Counters;
 
 /// Whoever calls scripts over a link.
 #[derive(Debug)]
 pub(crate) struct Caller {
     pub(crate) link: Link,
+    pub(crate) counters: Counters,
     /// What the server's clock is taken to show.
     #[cfg(test)]
     pub(crate) clock: Option<tollgate_core::ManualClock>,
@@ -19,6 +21,13 @@ pub(crate) struct Caller {
 impl Caller {
     /// Runs a script; by its text, which the server then keeps, if it does not know the hash.
     pub(crate) async fn ask(&self, request: &Request, deadline: Instant) -> Result<Value, Fault> {
+        let began = Instant::now();
+        let result = self.run(request, deadline).await;
+        self.counters.called(began.elapsed(), result.as_ref().err());
+        result
+    }
+
+    async fn run(&self, request: &Request, deadline: Instant) -> Result<Value, Fault> {
         let Request { script, keys, packed } = request;
         let slot = slot(keys.first().map_or(&[][..], |key| key.as_bytes()));
         #[cfg(test)]

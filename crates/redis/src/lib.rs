@@ -13,12 +13,15 @@ mod link;
 mod reading;
 mod request;
 mod script;
+mod stats;
 mod store;
+mod voice;
 
 pub use address::{Address, AddressError};
 pub use fault::{Class, Fault, Ran, Remedy, Target};
 pub use key::{Prefix, PrefixError};
 pub use link::{Event, ServerState};
+pub use stats::{LATENCIES, Stats};
 pub use store::{Redis, RedisBuilder};
 // For the tests and benches of this workspace: the connections without a store over them.
 #[doc(hidden)]

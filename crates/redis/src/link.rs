@@ -9,6 +9,7 @@ mod cluster;
 mod dial;
 mod event;
 mod frames;
+mod gate;
 mod identity;
 mod live;
 #[cfg(feature = "tls")]
@@ -23,6 +24,7 @@ use std::sync::Arc;
 
 use redis::{Cmd, Value};
 use tokio::time::{Duration, Instant};
+use tollgate_core::breaker::Breaker;
 
 pub use event::Event;
 pub use server::ServerState;
@@ -62,6 +64,7 @@ pub enum Slots {
 pub struct Options {
     connect_timeout: Duration,
     in_flight: usize,
+    breaker: Option<Breaker>,
     events: Events,
 }
 
@@ -70,6 +73,7 @@ impl Default for Options {
         Options {
             connect_timeout: Duration::from_millis(250),
             in_flight: 1_024,
+            breaker: None,
             events: Events::default(),
         }
     }
@@ -90,6 +94,12 @@ impl Options {
         Options { in_flight: in_flight.max(1), ..self }
     }
 
+    /// When to leave a server alone; never unless given.
+    #[must_use]
+    pub fn breaker(self, breaker: Breaker) -> Options {
+        Options { breaker: Some(breaker), ..self }
+    }
+
     /// Who is told what happens to connections. It runs in the task that keeps them and must not
     /// block.
     #[must_use]
@@ -105,12 +115,13 @@ impl Link {
     /// Outside a tokio runtime.
     #[must_use]
     pub fn start(address: &Address, options: Options) -> Link {
-        let Options { connect_timeout, in_flight, events } = options;
+        let Options { connect_timeout, in_flight, breaker, events } = options;
         let dial = Dial {
             login: address.login.clone(),
             db: address.db,
             timeout: connect_timeout,
             in_flight,
+            breaker,
             #[cfg(feature = "tls")]
             secure: address.tls.clone().map(|tls| Arc::new(secure::Secure::new(tls))),
         };

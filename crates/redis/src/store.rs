@@ -4,11 +4,13 @@
 mod tests;
 
 use core::fmt;
+use core::sync::atomic::Ordering;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
-use tollgate_core::{Charge, Decision, Mode, Receipt, Reply, Source, Store, StoreError, Tick};
+use tollgate_core::breaker::Breaker;
+use tollgate_core::{Charge, Decision, Mode, Receipt, Reply, Source, Store, StoreError};
 
 use crate::across::Heard;
 use crate::address::Address;
@@ -19,6 +21,8 @@ use crate::fault::{Class, Fault};
 use crate::key::Prefix;
 use crate::link::{Link, Options};
 use crate::request::{Question, Request};
+use crate::stats::{Counters, Stats, one_more};
+use crate::voice::{Fate, Voice};
 
 /// The shared store: budgets in Redis or Valkey, one server, whichever Sentinel names, or a Cluster.
 ///
@@ -31,6 +35,7 @@ pub struct Redis {
     deadline: Duration,
     replicas: NonZeroU32,
     denials: Denials,
+    voice: Voice,
 }
 
 /// A store in the making.
@@ -49,7 +54,7 @@ impl Redis {
     pub fn builder(address: Address) -> RedisBuilder {
         RedisBuilder {
             address,
-            options: Options::default(),
+            options: Options::default().breaker(Breaker::default()),
             prefix: Prefix::default(),
             fallback: None,
             deadline: Duration::from_millis(10),
@@ -68,9 +73,10 @@ impl Redis {
         self.replicas
     }
 
-    /// The instant for answers that no store has given.
-    pub(crate) fn now_here(&self) -> Tick {
-        Tick::EPOCH
+    /// What it did, and where its servers stand.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.caller.counters.read(self.caller.link.state())
     }
 
     async fn deciding<'l>(
@@ -85,24 +91,47 @@ impl Redis {
             #[cfg(test)]
             Mode::Charge if self.caller.clock.is_some() => None,
             Mode::Charge => match self.denials.of(&question, deadline).await {
-                Some(Known::Denied(decision)) => return Ok(*decision),
                 Some(Known::Ask(asking)) => Some(asking),
+                Some(Known::Denied(decision)) => {
+                    one_more(&self.caller.counters.remembered);
+                    return Ok(*decision);
+                }
                 None => {
-                    let fault = Fault::never(Class::Timeout);
-                    let heard = Heard::nothing(&question, mode, &fault);
-                    return self.decide_alone(&question, mode, &heard, &fault).await;
+                    let heard = Heard::nothing(&question, mode, Fault::never(Class::Timeout));
+                    return self.alone(&question, mode, &heard).await;
                 }
             },
         };
         let heard = self.hear(&question, mode, deadline).await;
-        if let Some(fault) = &heard.fault {
-            return self.decide_alone(&question, mode, &heard, fault).await;
+        self.caller.counters.unread.fetch_add(heard.reading.unread, Ordering::Relaxed);
+        if heard.fault.is_some() {
+            return self.alone(&question, mode, &heard).await;
         }
         let decision = heard.reading.decide(&question, mode, heard.take);
         if let Some(asking) = asking {
             asking.told(&heard.reading, &decision);
         }
+        one_more(&self.caller.counters.decided);
+        self.voice.calm();
         Ok(decision)
+    }
+
+    /// Decides although some servers could not be asked, and says so.
+    async fn alone<'l>(
+        &self,
+        question: &Question<'_, 'l, '_>,
+        mode: Mode,
+        heard: &Heard,
+    ) -> Result<Decision<'l>, StoreError> {
+        let fault = heard.fault.clone().unwrap_or(Fault::never(Class::Other));
+        let decision = self.decide_alone(question, mode, heard, &fault).await;
+        let (count, fate) = match decision {
+            Ok(_) => (&self.caller.counters.degraded, Fate::Alone),
+            Err(_) => (&self.caller.counters.failed, Fate::Failed),
+        };
+        one_more(count);
+        self.voice.trouble(&fault, fate);
+        decision
     }
 
     async fn giving(&self, receipt: Receipt<'_>, actual: u64) -> Result<(), StoreError> {
@@ -148,11 +177,12 @@ impl RedisBuilder {
         let RedisBuilder { address, options, prefix, fallback, deadline, replicas } = self;
         let caller = Caller {
             link: Link::start(&address, options),
+            counters: Counters::default(),
             #[cfg(test)]
             clock: None,
         };
         let (caller, denials) = (Arc::new(caller), Denials::default());
-        Redis { caller, prefix, fallback, deadline, replicas, denials }
+        Redis { caller, prefix, fallback, deadline, replicas, denials, voice: Voice::default() }
     }
 }
 

@@ -10,6 +10,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
+use tollgate_core::breaker::Breaker;
+
 use super::frames::{Frames, Greeting};
 #[cfg(feature = "tls")]
 use super::secure::Secure;
@@ -28,6 +30,8 @@ pub(crate) struct Dial {
     pub(crate) timeout: Duration,
     /// How many calls may wait in the connection.
     pub(crate) in_flight: usize,
+    /// When to leave a server alone.
+    pub(crate) breaker: Option<Breaker>,
     #[cfg(feature = "tls")]
     pub(crate) secure: Option<std::sync::Arc<Secure>>,
 }

@@ -7,10 +7,12 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::{Duration, Instant, sleep, timeout};
 
 use redis::{Cmd, Value};
+use tollgate_core::breaker::Status;
 
 use super::backoff::Backoff;
 use super::dial::Dial;
 use super::event::{Event, Events};
+use super::gate::Gate;
 use super::identity::{self, Identity};
 use super::live::{Live, Sent};
 use super::sentinel::Sentinels;
@@ -38,6 +40,7 @@ struct Shared {
     events: Events,
     live: watch::Sender<Option<Arc<Live>>>,
     last: std::sync::Mutex<Option<Fault>>,
+    gate: Gate,
     /// Who the server was when last asked.
     identity: Mutex<Option<Identity>>,
     lost: AtomicU64,
@@ -59,6 +62,8 @@ pub struct ServerState {
     pub name: String,
     /// Whether there is a connection.
     pub connected: bool,
+    /// Whether calls flow to it.
+    pub status: Status,
     /// How many calls wait for it.
     pub in_flight: usize,
     /// What was last wrong with the connection; none while all is well.
@@ -73,6 +78,7 @@ impl Server {
         let (sender, live) = watch::channel(None);
         let shared = Arc::new(Shared {
             name,
+            gate: Gate::new(dial.breaker),
             dial,
             place,
             events,
@@ -89,7 +95,7 @@ impl Server {
     pub(crate) async fn call(&self, sent: Sent<'_>, deadline: Instant) -> Result<Value, Fault> {
         let live = self.live.borrow().clone();
         match live {
-            Some(live) => live.call(sent, deadline).await,
+            Some(live) => self.shared.gate.through(live.call(sent, deadline)).await,
             None => Err(self.absent()),
         }
     }
@@ -127,6 +133,7 @@ impl Server {
         ServerState {
             name: self.shared.name.clone(),
             connected: live.is_some(),
+            status: self.shared.gate.status(),
             in_flight: live.as_ref().map_or(0, |live| live.in_flight()),
             fault: self.shared.last(),
             lost: self.shared.lost.load(Ordering::Relaxed),
