@@ -10,6 +10,7 @@ mod denials;
 mod fault;
 mod key;
 mod link;
+mod members;
 mod reading;
 mod request;
 mod script;

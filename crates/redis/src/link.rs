@@ -26,9 +26,11 @@ use redis::{Cmd, Value};
 use tokio::time::{Duration, Instant};
 use tollgate_core::breaker::Breaker;
 
+pub(crate) use backoff::jitter;
 pub use event::Event;
 pub use server::ServerState;
 pub use slot::slot;
+pub(crate) use task::Task;
 
 use crate::address::{Address, Topology};
 use crate::fault::Fault;

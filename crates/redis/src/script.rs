@@ -72,6 +72,12 @@ impl Script {
         script.get_or_init(|| Script::new(text(job, rules)))
     }
 
+    /// The script by which instances are counted.
+    pub(crate) fn pulse() -> &'static Script {
+        static PULSE: OnceLock<Script> = OnceLock::new();
+        PULSE.get_or_init(|| Script::new(include_str!("members.lua").to_owned()))
+    }
+
     fn new(text: String) -> Script {
         let hash = Hashed::new(&text).get_hash().to_owned();
         Script { text, hash }

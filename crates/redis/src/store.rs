@@ -20,6 +20,7 @@ use crate::denials::{Denials, Known};
 use crate::fault::{Class, Fault};
 use crate::key::Prefix;
 use crate::link::{Link, Options};
+use crate::members::Members;
 use crate::request::{Question, Request};
 use crate::stats::{Counters, Stats, one_more};
 use crate::voice::{Fate, Voice};
@@ -33,7 +34,7 @@ pub struct Redis {
     pub(crate) prefix: Prefix,
     pub(crate) fallback: Option<Arc<dyn Store>>,
     deadline: Duration,
-    replicas: NonZeroU32,
+    members: Members,
     denials: Denials,
     voice: Voice,
 }
@@ -46,7 +47,7 @@ pub struct RedisBuilder {
     prefix: Prefix,
     fallback: Option<Arc<dyn Store>>,
     deadline: Duration,
-    replicas: NonZeroU32,
+    replicas: Option<NonZeroU32>,
 }
 
 impl Redis {
@@ -58,7 +59,7 @@ impl Redis {
             prefix: Prefix::default(),
             fallback: None,
             deadline: Duration::from_millis(10),
-            replicas: NonZeroU32::MIN,
+            replicas: None,
         }
     }
 
@@ -67,10 +68,11 @@ impl Redis {
         self.caller.link.connected().await;
     }
 
-    /// Among how many instances a limit is shared out while they decide alone.
+    /// Among how many instances a limit is shared out while they decide alone: as many as given, else
+    /// as many as the server last counted, else 1.
     #[must_use]
     pub fn replicas(&self) -> NonZeroU32 {
-        self.replicas
+        self.members.count()
     }
 
     /// What it did, and where its servers stand.
@@ -163,9 +165,10 @@ impl RedisBuilder {
         RedisBuilder { fallback: Some(store), ..self }
     }
 
-    /// Among how many instances a limit is shared out while they decide alone.
+    /// Among how many instances a limit is shared out while they decide alone. Unless given, each
+    /// shows itself to the server every five seconds, which counts them.
     pub fn replicas(self, replicas: NonZeroU32) -> RedisBuilder {
-        RedisBuilder { replicas, ..self }
+        RedisBuilder { replicas: Some(replicas), ..self }
     }
 
     /// Starts to connect and returns at once, whether or not a server is there.
@@ -182,7 +185,8 @@ impl RedisBuilder {
             clock: None,
         };
         let (caller, denials) = (Arc::new(caller), Denials::default());
-        Redis { caller, prefix, fallback, deadline, replicas, denials, voice: Voice::default() }
+        let members = Members::new(replicas, &caller, &prefix);
+        Redis { caller, prefix, fallback, deadline, members, denials, voice: Voice::default() }
     }
 }
 

@@ -5,6 +5,7 @@ use core::future::Future;
 use tokio::task::JoinHandle;
 
 /// A task of the runtime, ended when this is dropped.
+#[derive(Debug)]
 pub(crate) struct Task(JoinHandle<()>);
 
 impl Task {
