@@ -1,5 +1,5 @@
 //! The guide: choosing an algorithm, numbers and keys; plans in a database; proxies and headers; what several processes
-//! admit together.
+//! admit together, and how they share one budget.
 
 #[doc = include_str!("../docs/algorithms.md")]
 pub mod algorithms {}
@@ -15,6 +15,9 @@ pub mod plans {}
 
 #[doc = include_str!("../docs/several_processes.md")]
 pub mod several_processes {}
+
+#[doc = include_str!("../docs/shared_store.md")]
+pub mod shared_store {}
 
 #[cfg(feature = "http")]
 #[doc = include_str!("../docs/proxies.md")]
