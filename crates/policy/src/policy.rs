@@ -4,6 +4,7 @@ mod builder;
 mod explain;
 mod overrides;
 mod select;
+mod whose;
 
 use tollgate_core::{Limit, LimitError, Quota};
 

@@ -10,8 +10,9 @@
 
 use std::path::{Path, PathBuf};
 
-use tollgate_policy::Policy;
+use tollgate_core::{Limit, OnError};
 use tollgate_policy::config::{Problems, Reading, Source};
+use tollgate_policy::{LimitSpec, Policy};
 
 /// Reads a policy and leaves the sections of others alone.
 fn read(text: &str) -> (Option<Policy>, Problems) {
@@ -100,8 +101,8 @@ fn a_problem_shows_place_line_caret_and_what_was_expected() {
          |\n\
          4 | burts = 20\n  \
          | ^^^^^\n  \
-         = expected one of `name`, `rate`, `burst`, `algorithm`, `window`, `tick`, `overrides`, \
-         `by`, `fallback`, `when`, `cost`, `count`, `failures`, `message`, `shadow`, `enabled`\n  \
+         = expected one of `name`, `rate`, `burst`, `algorithm`, `window`, `tick`, `on_error`, \
+         `overrides`, `by`, `fallback`, `when`, `cost`, `count`, `failures`, `message`, `shadow`, `enabled`\n  \
          = help: did you mean `burst`?\n"
     );
 }
@@ -152,6 +153,9 @@ const WRONG: &[(&str, usize, &str)] = &[
     ("rate = \"10/s burst 20\"\nalgorithm = \"sliding-log\"", 3, "gives a burst"),
     ("rate = \"20000/s\"\nalgorithm = \"sliding-log\"", 3, "sliding-window"),
     ("rate = \"10/s\"\ntick = \"2s\"", 4, "`1ms`"),
+    ("rate = \"10/s\"\non_error = \"deney\"", 4, "did you mean `deny`?"),
+    ("rate = \"10/s\"\non_error = \"open\"", 4, "`local`, `deny`, `allow`"),
+    ("rate = \"10/s\"\non_error = false", 4, "`local`"),
     ("rate = \"10/s\"\nby = [\"cleint\"]", 4, "did you mean `client`?"),
     ("rate = \"10/s\"\nby = []", 4, "at least one part"),
     ("rate = \"10/s\"\nby = [\"header:\"]", 4, "not a part of a key"),
@@ -232,6 +236,16 @@ fn a_limit_as_one_table_is_told_how_to_be_a_list() {
     let (line, shown) = error("[limit]\nname = \"a\"\nrate = \"1/s\"\n");
     assert_eq!(line, 1);
     assert!(shown.contains("`[[limit]]`"), "{shown}");
+}
+
+#[test]
+fn on_error_holds_for_every_window_of_a_limit_and_is_local_unless_said() {
+    let text =
+        limit("rate = [\"1/s\", \"9/m\"]\non_error = \"deny\"\noverrides = { \"::1\" = \"2/s\" }");
+    let policy = good(&(text + "[[limit]]\nname = \"b\"\nrate = \"1/s\"\n"));
+    let modes = |spec: &LimitSpec| spec.every_limit().map(Limit::on_error).collect::<Vec<_>>();
+    let modes: Vec<_> = policy.limits().map(modes).collect();
+    assert_eq!(modes, [vec![OnError::Deny; 3], vec![OnError::Local]]);
 }
 
 /// What is doubtful, its line, and a word of what is said.

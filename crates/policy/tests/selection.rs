@@ -128,6 +128,7 @@ enum Told {
 struct Charged {
     limit: String,
     key: Owned,
+    home: Owned,
     cost: u64,
     capacity: u64,
 }
@@ -136,6 +137,14 @@ struct Charged {
 enum Owned {
     Bytes(Vec<u8>),
     Whole(Key<'static>),
+}
+
+fn owned(key: Key<'_>) -> Owned {
+    match key {
+        Key::Bytes(bytes) => Owned::Bytes(bytes.to_vec()),
+        Key::Net(net) => Owned::Whole(Key::Net(net)),
+        Key::Int(number) => Owned::Whole(Key::Int(number)),
+    }
 }
 
 fn select(policy: &Policy, asked: &Asked) -> Told {
@@ -156,11 +165,8 @@ fn select_in(policy: &Policy, asked: &Asked, scratch: &mut Scratch) -> Told {
                 .iter()
                 .map(|matched| Charged {
                     limit: matched.limit.name().to_owned(),
-                    key: match matched.key {
-                        Key::Bytes(bytes) => Owned::Bytes(bytes.to_vec()),
-                        Key::Net(net) => Owned::Whole(Key::Net(net)),
-                        Key::Int(number) => Owned::Whole(Key::Int(number)),
-                    },
+                    key: owned(matched.key),
+                    home: owned(matched.charge().home),
                     cost: matched.cost,
                     capacity: matched.limit.capacity(),
                 })
@@ -318,6 +324,34 @@ fn a_key_of_any_length_stays_small_b174() {
     };
     assert!(long(0).len() <= 128);
     assert_ne!(long(0), long(1));
+}
+
+#[test]
+fn all_limits_of_one_client_have_one_home() {
+    let long = "k".repeat(200);
+    for (key, alone) in [("k1", "header:x-api-key"), (&long, "header:x-api-key"), ("", "client")] {
+        let asked = ask("POST", "/a").header("x-api-key", key).host("a.example");
+        let home = self::key(&one(&format!("by = \"{alone}\"")), &asked);
+        for by in [
+            r#"["header:x-api-key"]"#,
+            r#"["header:x-api-key", "route"]"#,
+            r#"["path", "host", "header:x-api-key", "method"]"#,
+            r#"["method", "header:x-api-key", "user", "client"]"#,
+        ] {
+            let charged = charged(&one(&format!("by = {by}")), &asked).remove(0);
+            assert_eq!(charged.home, home, "{by}");
+            assert!(!by.contains(',') || charged.key != home, "{by}");
+        }
+    }
+}
+
+#[test]
+fn a_key_without_a_client_is_kept_beside_its_first_part() {
+    let asked = ask("GET", "/a").host("a.example");
+    let home = |by| charged(&one(&format!("by = {by}")), &asked).remove(0).home;
+    assert_eq!(home(r#"["host", "path"]"#), home(r#"["host"]"#));
+    assert_eq!(home(r#"["global", "path"]"#), home(r#"["global"]"#));
+    assert_ne!(home(r#"["host", "path"]"#), home(r#"["path", "host"]"#));
 }
 
 #[test]
@@ -710,5 +744,28 @@ proptest! {
         let same = first == second;
         let (first, second) = (key(&policy, &asked(first)), key(&policy, &asked(second)));
         prop_assert_eq!(first == second, same);
+    }
+
+    #[test]
+    fn a_home_is_a_part_of_the_key_as_a_key_alone(
+        asked in anything(),
+        by in prop::sample::subsequence(
+            vec!["path", "header:x", "host", "user", "client", "cookie:y", "method", "query:y"],
+            1..5,
+        ),
+    ) {
+        let with = |by: &[&str]| {
+            let by = by.iter().map(|part| part.parse().unwrap());
+            Policy::builder().limit(LimitSpec::new(limit("a")).by(by)).build().unwrap()
+        };
+        let whole = with(&by);
+        if let Told::Limits(charged) = select(&whole, &asked) {
+            let explanation = whole.explain(&asked);
+            let Reason::Applies(application) = &explanation.limits[0].1 else { panic!("it applies") };
+            let plain = [KeyPart::Path, KeyPart::Host, KeyPart::Method];
+            let mut used = application.key.iter().map(|(part, _)| *part);
+            let place = used.position(|part| !plain.contains(part)).unwrap_or(0);
+            prop_assert_eq!(&charged[0].home, &key(&with(&by[place..=place]), &asked));
+        }
     }
 }

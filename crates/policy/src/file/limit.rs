@@ -1,6 +1,6 @@
 //! One `[[limit]]`.
 
-use tollgate_core::{Algorithm, Anchor, Queue, Resolution};
+use tollgate_core::{Algorithm, Anchor, OnError, Queue, Resolution};
 
 use super::rates::{self, Burst, Form};
 use super::spots::{LimitSpots, Spots};
@@ -29,6 +29,9 @@ const ANCHORS: [(&str, Anchor); 3] =
 
 const TICKS: [(&str, Resolution); 3] =
     [("1us", Resolution::Micros), ("1ms", Resolution::Millis), ("1s", Resolution::Seconds)];
+
+const ON_ERRORS: [(&str, OnError); 3] =
+    [("local", OnError::Local), ("deny", OnError::Deny), ("allow", OnError::Allow)];
 
 const COUNTS: [(&str, Count); 3] =
     [("all", Count::All), ("failures", Count::Failures), ("successes", Count::Successes)];
@@ -88,6 +91,7 @@ fn windows(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<LimitSpec>
     let burst = section.take("burst").map(Burst::read);
     let algorithm = algorithm(section);
     let resolution = section.choice("tick", &TICKS);
+    let on_error = section.choice("on_error", &ON_ERRORS).unwrap_or_default();
     let overrides = section.section("overrides").map(|mut overrides| overrides.rest());
     let overrides: Vec<_> = overrides
         .into_iter()
@@ -96,7 +100,7 @@ fn windows(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<LimitSpec>
         .collect();
 
     let (name, rates, algorithm) = (name?, rates?, algorithm?);
-    let form = Form { name: name.as_str(), algorithm, resolution };
+    let form = Form { name: name.as_str(), algorithm, resolution, on_error };
     // A burst that cannot be read was told; the rates alone would mean something else.
     let windows = match burst {
         Some(None) => None,

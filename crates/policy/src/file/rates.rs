@@ -1,6 +1,6 @@
 //! The rates of a limit: its windows, and those of its overrides.
 
-use tollgate_core::{Algorithm, Limit, LimitError, Quota, Resolution};
+use tollgate_core::{Algorithm, Limit, LimitError, OnError, Quota, Resolution};
 
 use crate::config::{Problem, Reading, Text, Value};
 
@@ -16,6 +16,7 @@ pub(super) struct Form<'f> {
     pub(super) name: &'f str,
     pub(super) algorithm: Algorithm,
     pub(super) resolution: Option<Resolution>,
+    pub(super) on_error: OnError,
 }
 
 /// A burst that stands in a key of its own.
@@ -56,7 +57,8 @@ pub(super) fn windows(
                 [_] => form.name.to_owned(),
                 _ => format!("{}-{}", form.name, quota.period()),
             };
-            let mut limit = Limit::builder(&name, quota).algorithm(form.algorithm);
+            let mut limit =
+                Limit::builder(&name, quota).algorithm(form.algorithm).on_error(form.on_error);
             if let Some(resolution) = form.resolution {
                 limit = limit.resolution(resolution);
             }

@@ -48,11 +48,24 @@ impl<'b> KeyBuffer<'b> {
         KeyBuffer { bytes, start, hash: None }
     }
 
-    /// Adds a part; `stands_in` when it replaces a missing one.
-    pub(crate) fn part(&mut self, part: &KeyPart, stands_in: bool, value: &[u8]) {
+    /// Adds a part; `stands_in` when it replaces a missing one. Gives where it stands, if the key is
+    /// not hashed: that is what a key of this part alone consists of.
+    pub(crate) fn part(
+        &mut self,
+        part: &KeyPart,
+        stands_in: bool,
+        value: &[u8],
+    ) -> Option<Range<usize>> {
+        let start = self.bytes.len();
         self.put(&[part.kind() | if stands_in { STAND_IN } else { 0 }]);
         self.put_length(value.len());
         self.put(value);
+        self.hash.is_none().then(|| start..self.bytes.len())
+    }
+
+    /// Whether its parts stand no longer where they were put.
+    pub(crate) fn is_hashed(&self) -> bool {
+        self.hash.is_some()
     }
 
     /// The finished key's place.

@@ -62,6 +62,20 @@ impl KeyPart {
     pub(crate) const EXPECTED: &'static str = "`client`, `user`, `global`, `route`, `path`, \
         `method`, `host`, `header:NAME`, `query:NAME` or `cookie:NAME`";
 
+    /// Whether it tells one client from another.
+    pub(crate) const fn identifies(&self) -> bool {
+        match self {
+            KeyPart::Client
+            | KeyPart::User
+            | KeyPart::Header(_)
+            | KeyPart::Query(_)
+            | KeyPart::Cookie(_) => true,
+            KeyPart::Global | KeyPart::Route | KeyPart::Path | KeyPart::Method | KeyPart::Host => {
+                false
+            }
+        }
+    }
+
     /// A number that no other kind of part has.
     pub(crate) const fn kind(&self) -> u8 {
         match self {

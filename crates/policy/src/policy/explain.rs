@@ -3,7 +3,8 @@
 use tollgate_core::{Key, Limit};
 
 use super::overrides::windows;
-use super::select::{Lack, NoKey, View, part_value};
+use super::select::{Lack, View};
+use super::whose::{NoKey, part_value};
 use super::{Compiled, Policy};
 use crate::key::{KeyPart, PartValue};
 use crate::limit_spec::LimitSpec;

@@ -6,9 +6,10 @@ use smallvec::SmallVec;
 use tollgate_core::{Charge, Effect, Key, Limit};
 
 use super::overrides::windows;
+use super::whose::{NoKey, Whose};
 use super::{Compiled, Policy, Preflights};
-use crate::key::{Encoded, KeyBuffer, KeyBytes, KeyPart, PartValue};
-use crate::limit_spec::{Fallback, LimitSpec};
+use crate::key::{Encoded, KeyBytes, KeyPart};
+use crate::limit_spec::LimitSpec;
 use crate::list::Listed;
 use crate::method::{MethodSet, Methods};
 use crate::request::{Given, Request};
@@ -76,6 +77,9 @@ pub struct Matched<'p, 's> {
     pub limit: &'p Limit,
     /// Whose budget.
     pub key: Key<'s>,
+    /// The client's part of the key (its first part, if none tells one client from another), as it is
+    /// a key alone: beside it a store of many servers keeps all that this client is charged.
+    pub home: Key<'s>,
     /// How much, at least 1.
     pub cost: u64,
     /// Whether a refusal blocks or is only told.
@@ -86,7 +90,7 @@ impl<'p, 's> Matched<'p, 's> {
     /// The charge to ask a store for.
     #[must_use]
     pub fn charge(&self) -> Charge<'p, 's> {
-        let charge = Charge::new(self.limit, self.key).cost(self.cost);
+        let charge = Charge::new(self.limit, self.key).cost(self.cost).beside(self.home);
         Charge { effect: self.effect, ..charge }
     }
 }
@@ -106,13 +110,19 @@ impl Scratch {
     pub fn new() -> Scratch {
         Scratch::default()
     }
+
+    fn key(&self, key: &Encoded) -> Key<'_> {
+        match key {
+            Encoded::Whole(key) => *key,
+            Encoded::Bytes(range) => Key::Bytes(self.bytes.get(range.clone()).unwrap_or_default()),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
 struct Entry {
     limit: u32,
-    windows: Option<usize>,
-    key: Encoded,
+    whose: Whose,
     cost: u64,
 }
 
@@ -146,15 +156,9 @@ impl<'p> View<'p> {
     }
 
     /// The method as limits know it. Looked up once, and only for a policy that asks for it.
-    fn method<R: Request + ?Sized>(&self, request: &R) -> (MethodSet, &'p str) {
+    pub(super) fn method<R: Request + ?Sized>(&self, request: &R) -> (MethodSet, &'p str) {
         *self.method.get_or_init(|| self.known.find(request.method()))
     }
-}
-
-/// A key that cannot be built.
-pub(super) enum NoKey<'p> {
-    Skipped(&'p KeyPart),
-    Refused(&'p KeyPart, Lack),
 }
 
 impl Policy {
@@ -185,10 +189,10 @@ impl Policy {
             if !view.meets(limit, request) {
                 continue;
             }
-            match self.key(limit, request, &view, &mut scratch.bytes) {
-                Ok((key, windows)) => {
+            match self.whose(limit, request, &view, &mut scratch.bytes) {
+                Ok(whose) => {
                     let cost = limit.spec.cost.of(request);
-                    scratch.entries.push(Entry { limit: at, windows, key, cost });
+                    scratch.entries.push(Entry { limit: at, whose, cost });
                 }
                 Err(NoKey::Refused(part, lack)) if limit.spec.effect == Effect::Enforce => {
                     let limit = Some(&limit.spec);
@@ -228,73 +232,6 @@ impl Policy {
         };
         View { found, candidates, known: &self.methods, method: OnceCell::new() }
     }
-
-    /// The key of a request under a limit, and which of its overrides applies.
-    fn key<'p, R: Request + ?Sized>(
-        &self,
-        limit: &'p Compiled,
-        request: &R,
-        view: &View<'_>,
-        bytes: &mut KeyBytes,
-    ) -> Result<(Encoded, Option<usize>), NoKey<'p>> {
-        let mut buffer = KeyBuffer::new(bytes);
-        let mut windows = None;
-        for (nth, part) in limit.spec.by.iter().enumerate() {
-            let (used, value) = match part_value(&limit.spec, part, request, view) {
-                Ok(found) => found,
-                Err(none) => {
-                    buffer.abandon();
-                    return Err(none);
-                }
-            };
-            let stands_in = !std::ptr::eq(used, part);
-            if nth == 0 && !stands_in {
-                windows = limit.overrides.find(&value);
-            }
-            match value {
-                PartValue::Address(address) => match Key::network(address, self.ipv6_prefix) {
-                    network if limit.spec.by.len() == 1 => {
-                        return Ok((Encoded::Whole(network), windows));
-                    }
-                    Key::Net(net) => buffer.part(used, stands_in, &net.to_bytes()),
-                    _ => {}
-                },
-                PartValue::Bytes(value) => buffer.part(used, stands_in, &value),
-                PartValue::Missing | PartValue::Several => {}
-            }
-        }
-        Ok((buffer.finish(), windows))
-    }
-}
-
-/// The value of a part of a limit's key, or of the part that stands in for it; never missing.
-pub(super) fn part_value<'p, 'r, R: Request + ?Sized>(
-    spec: &'p LimitSpec,
-    part: &'p KeyPart,
-    request: &'r R,
-    view: &'r View<'_>,
-) -> Result<(&'p KeyPart, PartValue<'r>), NoKey<'p>> {
-    let value = |part: &KeyPart| {
-        let route = match part {
-            KeyPart::Route => request.route().or(view.found.first().map(|node| node.name())),
-            _ => None,
-        };
-        let method = match part {
-            KeyPart::Method => view.method(request).1,
-            _ => "",
-        };
-        PartValue::of(part, request, route.unwrap_or_default(), method)
-    };
-    let known = |part: &'p KeyPart, value: PartValue<'r>| match value {
-        PartValue::Missing => Err(NoKey::Refused(part, Lack::Missing)),
-        PartValue::Several => Err(NoKey::Refused(part, Lack::Several)),
-        value => Ok((part, value)),
-    };
-    match (value(part), &spec.fallback) {
-        (PartValue::Missing, Fallback::Skip) => Err(NoKey::Skipped(part)),
-        (PartValue::Missing, Fallback::Part(other)) => known(other, value(other)),
-        (value, _) => known(part, value),
-    }
 }
 
 /// A browser's question before a request across origins (Fetch, "CORS-preflight request").
@@ -309,19 +246,17 @@ impl<'p, 's> Matches<'p, 's> {
     pub fn iter(&self) -> impl Iterator<Item = Matched<'p, 's>> + use<'p, 's> {
         let Matches { policy, scratch } = *self;
         scratch.entries.iter().flat_map(move |entry| {
-            let key = match &entry.key {
-                Encoded::Whole(key) => *key,
-                Encoded::Bytes(range) => {
-                    Key::Bytes(scratch.bytes.get(range.clone()).unwrap_or_default())
-                }
-            };
+            let Entry { whose, cost, .. } = entry;
+            let key = scratch.key(&whose.key);
+            let home = whose.home.as_ref().map_or(key, |home| scratch.key(home));
             let spec = policy.limit(entry.limit).map(|limit| &limit.spec);
             spec.into_iter().flat_map(move |spec| {
-                windows(spec, entry.windows).iter().map(move |limit| Matched {
+                windows(spec, whose.windows).iter().map(move |limit| Matched {
                     spec,
                     limit,
                     key,
-                    cost: entry.cost,
+                    home,
+                    cost: *cost,
                     effect: spec.effect,
                 })
             })
