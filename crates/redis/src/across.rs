@@ -126,6 +126,8 @@ impl Redis {
                 _ => Err(Fault::unknown(Class::Protocol)),
             });
             if let Err(fault) = read {
+                // What was read before is not what was charged.
+                heard.reading.forget(group);
                 heard.failed.extend(group.iter().copied());
                 heard.fault.get_or_insert(fault);
             }

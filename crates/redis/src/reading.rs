@@ -68,6 +68,15 @@ impl Reading {
         rest.is_empty().then_some(())
     }
 
+    /// Knows nothing of these entries any more.
+    pub(crate) fn forget(&mut self, entries: &[usize]) {
+        for entry in entries {
+            if let Some(kept) = self.kept.get_mut(*entry) {
+                *kept = None;
+            }
+        }
+    }
+
     /// The same some time later, if nothing else is charged.
     pub(crate) fn later(&self, elapsed: Span) -> Reading {
         let later = |kept: Kept| Kept { now: kept.now.after(elapsed), ..kept };
