@@ -10,14 +10,15 @@ use crate::{Server, give_up};
 /// By which name clients ask for the primary.
 const NAME: &str = "tollgate";
 
-/// How often a sentinel looks round, in milliseconds; by itself every 10,000, 1,000 and 2,000. And
-/// that it does not hold still for 30 s when its disk or processor was slow for 2 s.
+/// How often a sentinel looks round, in milliseconds; by itself every 10,000, 1,000, 1,000 and 2,000.
+/// And that it does not hold still for 30 s when its disk or processor was slow for 2 s.
 ///
-/// Not shorter: a replica's news count for three info periods, and a promoted replica that its leader
-/// has not seen (once a second) within four publish periods is made a replica again by the others.
+/// Not shorter: a replica's news count for five ping periods, or three info periods, and come once a
+/// second in a failover; a link that broke is not made again within a ping period; and a promoted
+/// replica that its leader has not seen within four publish periods the others make a replica again.
 #[rustfmt::skip]
-const PERIODS: [&str; 10] = [
-    "info-period", "1000", "ask-period", "100", "publish-period", "500",
+const PERIODS: [&str; 12] = [
+    "info-period", "1000", "ping-period", "300", "ask-period", "100", "publish-period", "500",
     "tilt-trigger", "30000", "tilt-period", "1000",
 ];
 
@@ -26,7 +27,7 @@ const SOON: Duration = Duration::from_secs(30);
 
 /// Two servers, one of them the primary, and the sentinels that decide which.
 ///
-/// A primary that is silent for 300 ms counts as down. The sentinels look round more often than by
+/// A primary that is silent for 800 ms counts as down. The sentinels look round more often than by
 /// themselves, so that a failover takes about two seconds, and as long again until the old primary is
 /// a replica. After a split vote, or a failover that began less than 6 s ago, the next one waits until
 /// those 6 s are over; a single sentinel has no split votes.
@@ -57,7 +58,7 @@ impl Builder {
             "sentinel monitor {NAME} 127.0.0.1 {port} {quorum}\n\
              sentinel auth-user {NAME} {user}\n\
              sentinel auth-pass {NAME} {password}\n\
-             sentinel down-after-milliseconds {NAME} 300\n\
+             sentinel down-after-milliseconds {NAME} 800\n\
              sentinel failover-timeout {NAME} 3000\n"
         );
         let start = || {
