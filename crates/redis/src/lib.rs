@@ -6,6 +6,7 @@ mod across;
 mod address;
 mod alone;
 mod caller;
+mod check;
 mod denials;
 mod fault;
 mod key;
@@ -19,6 +20,7 @@ mod store;
 mod voice;
 
 pub use address::{Address, AddressError};
+pub use check::{Finding, Severity};
 pub use fault::{Class, Fault, Ran, Remedy, Target};
 pub use key::{Prefix, PrefixError};
 pub use link::{Event, ServerState};
@@ -27,3 +29,5 @@ pub use store::{Redis, RedisBuilder};
 // For the tests and benches of this workspace: the connections without a store over them.
 #[doc(hidden)]
 pub use link::{Link, Options, Slots, slot};
+#[doc(hidden)]
+pub use request::sent;
