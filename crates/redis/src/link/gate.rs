@@ -9,7 +9,7 @@ use tollgate_core::Tick;
 use tollgate_core::breaker::{Breaker, Circuit, Passage, Report, Status};
 
 use super::backoff::jitter;
-use crate::fault::{Class, Fault};
+use crate::fault::{Class, Fault, Ran};
 
 /// The circuit of one server.
 pub(crate) struct Gate {
@@ -36,9 +36,14 @@ impl Gate {
         };
         let result = call.await;
         let report = match &result {
+            // Our own cap, or a deadline that had passed before: the server was not asked.
+            Err(fault)
+                if fault.ran() == Ran::Never
+                    && matches!(fault.class(), Class::Full | Class::Timeout) =>
+            {
+                return result;
+            }
             Err(fault) if fault.class().counts() => Report::Fault,
-            // Our own cap says nothing of the server.
-            Err(fault) if fault.class() == Class::Full => return result,
             _ => Report::Good,
         };
         let (now, draw) = self.moment();

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use redis::Value;
 use tokio::time::Instant;
+use tollgate_core::breaker::{Breaker, Status};
 use tollgate_redis::{Class, Options, Ran};
 use tollgate_servers::{Port, Server};
 
@@ -21,6 +22,16 @@ async fn without_a_server_a_call_fails_at_once_and_never_ran() {
     assert_fault(asked.ask(&["PING"]).await, Class::Refused, Ran::Never);
     assert!(begun.elapsed() < SECOND);
     assert!(!asked.link.state()[0].connected);
+}
+
+#[tokio::test]
+async fn a_socket_and_a_database_of_its_own_are_used() {
+    let server = Server::redis().set("unixsocket", "socket").start();
+    let socket = server.folder().join("socket");
+    let mut asked = start(&format!("redis+unix://{}?db=3", socket.display()));
+    asked.until(Told::Connected).await;
+    asked.ask(&["SET", "k", "v"]).await.unwrap();
+    assert!(server.command(&["INFO", "keyspace"]).text().contains("db3:keys=1"));
 }
 
 #[tokio::test]
@@ -111,6 +122,28 @@ async fn a_frozen_server_costs_the_deadline_then_nothing_and_is_found_again() {
     // Late, but never twice.
     let counted = asked.ask(&["INCRBY", "n", "0"]).await.unwrap();
     assert!(matches!(counted, Value::Int(0..=21)), "{counted:?}");
+}
+
+#[tokio::test]
+async fn a_frozen_server_is_left_alone_after_five_calls_and_asked_again_within_a_second() {
+    let server = Server::redis().start();
+    let options = Options::default().breaker(Breaker::default());
+    let mut asked = start_at(&server.url().parse().unwrap(), options);
+    asked.until(Told::Connected).await;
+    // What comes too late says nothing of the server.
+    for _ in 0..10 {
+        let late = asked.link.call(0, &command(&["PING"]), Instant::now()).await;
+        assert_fault(late, Class::Timeout, Ran::Never);
+    }
+    assert_eq!(asked.link.state()[0].status, Status::Closed);
+    server.stop();
+    for _ in 0..5 {
+        assert_fault(asked.ask_within(&["PING"], SHORT).await, Class::Timeout, Ran::Unknown);
+    }
+    assert_fault(asked.ask_within(&["PING"], SHORT).await, Class::Open, Ran::Never);
+    server.cont();
+    let again = asked.until_answered(&["PING"]).await;
+    assert!(again < SECOND, "{again:?}");
 }
 
 #[tokio::test]
