@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use redis::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tollgate_redis::{Class, Ran};
 use tollgate_servers::Server;
 
-use crate::asking::{Told, assert_fault, soon, start};
+use crate::asking::{SHORT, Told, assert_fault, soon, start};
 
 const WRITE: [&str; 3] = ["EVAL", "return redis.call('set', 'k', 'v')", "0"];
 const SECOND: Duration = Duration::from_secs(1);
@@ -162,18 +164,52 @@ async fn a_server_without_room_is_told_and_taken_once_there_is_some() {
     assert!(begun.elapsed() < SECOND);
 }
 
-#[tokio::test]
-async fn what_does_not_speak_redis_is_left() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let web = tokio::spawn(async move {
-        use tokio::io::AsyncWriteExt;
+/// A server that reads something and answers with the next of these, then closes.
+async fn pretending(answers: &'static [&'static [u8]]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("redis://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
         loop {
             let (mut stream, _) = listener.accept().await.unwrap();
-            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+            let mut read = [0; 1024];
+            for answer in answers {
+                let _ = stream.read(&mut read).await;
+                let _ = stream.write_all(answer).await;
+            }
+            // Open until the other side has had enough.
+            let _ = stream.read_to_end(&mut Vec::new()).await;
         }
     });
-    let mut asked = start(&format!("redis://127.0.0.1:{port}"));
+    url
+}
+
+#[tokio::test]
+async fn what_does_not_speak_redis_is_left() {
+    let mut asked = start(&pretending(&[b"HTTP/1.1 400 Bad Request\r\n\r\n"]).await);
     asked.until(Told::Unreachable(Class::Protocol)).await;
-    web.abort();
+}
+
+#[tokio::test]
+async fn garbage_and_monstrous_replies_end_the_connection_and_leave_the_call_unknown() {
+    const GARBAGE: &[&[u8]] = &[b"+PONG\r\n", b"?what?\r\n"];
+    const MONSTER: &[&[u8]] = &[b"+PONG\r\n", b"$1073741824\r\nxx"];
+    const ENDLESS: &[&[u8]] = &[b"+PONG\r\n", b"*1000000000\r\n:1\r\n"];
+    for answers in [GARBAGE, MONSTER, ENDLESS] {
+        let mut asked = start(&pretending(answers).await);
+        asked.until(Told::Connected).await;
+        let fault = asked.ask(&["INCR", "n"]).await.unwrap_err();
+        assert_eq!(fault.ran(), Ran::Unknown);
+        // Whichever of the calls that waited hears the first of it.
+        assert!(matches!(fault.class(), Class::Protocol | Class::Dropped), "{fault}");
+        asked.until(Told::Connected).await;
+    }
+}
+
+#[tokio::test]
+async fn a_reply_cut_short_leaves_the_call_unknown() {
+    let mut asked = start(&pretending(&[b"+PONG\r\n", b"$100\r\nabc"]).await);
+    asked.until(Told::Connected).await;
+    let cut = asked.ask_within(&["INCR", "n"], SHORT).await;
+    assert_fault(cut, Class::Timeout, Ran::Unknown);
+    asked.until(Told::Disconnected(Class::Timeout)).await;
 }
