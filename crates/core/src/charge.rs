@@ -29,14 +29,7 @@ impl<'l, 'k> Charge<'l, 'k> {
     #[must_use]
     pub fn new(limit: &'l Limit, key: impl Into<Key<'k>>) -> Charge<'l, 'k> {
         let key = key.into();
-        Charge {
-            limit,
-            key,
-            cost: 1,
-            effect: Effect::Enforce,
-            patience: Patience::Wait,
-            home: key,
-        }
+        Charge { limit, key, cost: 1, effect: Effect::Enforce, patience: Patience::Wait, home: key }
     }
 
     /// The same charge at another cost.

@@ -198,6 +198,12 @@ impl<'l> Answer<'l> {
         self.now
     }
 
+    /// The state that the key was left in.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.left
+    }
+
     /// What was charged: the cost, or 0 after a refusal or a peek.
     #[must_use]
     pub fn charged(&self) -> u64 {

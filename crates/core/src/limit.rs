@@ -40,6 +40,7 @@ pub struct Limit {
     quota: Quota,
     algorithm: Algorithm,
     on_error: OnError,
+    lease: u8,
     resolution: Resolution,
     rule: Rule,
     capacity: u64,
@@ -65,6 +66,7 @@ impl Limit {
             algorithm: Algorithm::default(),
             resolution: None,
             on_error: OnError::default(),
+            lease: 0,
         }
     }
 
@@ -90,7 +92,8 @@ impl Limit {
         if quota.period() != self.quota.period() {
             return Err(LimitError { quota, algorithm, kind: Kind::Period(self.quota.period()) });
         }
-        Limit::builder(&self.name, quota).algorithm(algorithm).resolution(resolution).build()
+        let limit = Limit::builder(&self.name, quota).algorithm(algorithm).resolution(resolution);
+        limit.on_error(self.on_error).lease(self.lease).build()
     }
 
     /// The name in answers, metrics and keys.
@@ -115,6 +118,19 @@ impl Limit {
     #[must_use]
     pub fn on_error(&self) -> OnError {
         self.on_error
+    }
+
+    /// The most that a shared store hands an instance ahead, so many per cent of the capacity, at least
+    /// 1; 0 if nothing is leased.
+    #[must_use]
+    pub fn lease(&self) -> u64 {
+        if self.lease == 0 || matches!(self.algorithm, Algorithm::LeakyBucket(_)) {
+            return 0;
+        }
+        // A hundredth first: a capacity times 50 may pass 64 bits.
+        let (whole, rest) = (self.capacity / 100, self.capacity % 100);
+        let percent = u64::from(self.lease);
+        whole.saturating_mul(percent).saturating_add(rest.saturating_mul(percent) / 100).max(1)
     }
 
     /// The tick it counts in.

@@ -10,6 +10,7 @@ mod check;
 mod denials;
 mod fault;
 mod key;
+mod leases;
 mod link;
 mod members;
 mod reading;

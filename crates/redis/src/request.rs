@@ -124,6 +124,19 @@ impl<'c, 'l, 'k> Question<'c, 'l, 'k> {
     }
 }
 
+/// What a server is sent to charge these, as bytes: by the script's text, and by its hash.
+///
+/// Benches send it without the store and its connection.
+#[doc(hidden)]
+#[must_use]
+pub fn sent(prefix: &Prefix, charges: &[Charge<'_, '_>]) -> [Vec<u8>; 2] {
+    let question = Question::new(prefix, charges);
+    let entries: Vec<&Entry> = question.entries.iter().collect();
+    let Request { script, keys, packed } = question.request(Ask::Charge, None, &entries);
+    [script.by_text(&keys, &packed), script.by_hash(&keys, &packed)]
+        .map(|command| command.get_packed_command())
+}
+
 impl Request {
     /// What to ask so that a charge costs what it turned out to cost; `None` if there is nothing to
     /// give.

@@ -28,6 +28,8 @@ pub struct Stats {
     pub decided: u64,
     /// Refusals that were still known, so that no server was asked.
     pub remembered: u64,
+    /// Charges made by what a server had leased before.
+    pub leased: u64,
     /// Decisions that this instance made alone, for some limit at least.
     pub degraded: u64,
     /// Decisions that were told as errors.
@@ -51,6 +53,7 @@ pub struct Stats {
 pub(crate) struct Counters {
     pub(crate) decided: AtomicU64,
     pub(crate) remembered: AtomicU64,
+    pub(crate) leased: AtomicU64,
     pub(crate) degraded: AtomicU64,
     pub(crate) failed: AtomicU64,
     pub(crate) unread: AtomicU64,
@@ -86,6 +89,7 @@ impl Counters {
         Stats {
             decided: read(&self.decided),
             remembered: read(&self.remembered),
+            leased: read(&self.leased),
             degraded: read(&self.degraded),
             failed: read(&self.failed),
             unknown: read(&self.unknown),

@@ -19,6 +19,7 @@ use crate::caller::Caller;
 use crate::denials::{Denials, Known};
 use crate::fault::{Class, Fault};
 use crate::key::Prefix;
+use crate::leases::{self, Lease, Leases};
 use crate::link::{Link, Options};
 use crate::members::Members;
 use crate::request::{Question, Request};
@@ -36,6 +37,7 @@ pub struct Redis {
     deadline: Duration,
     members: Members,
     denials: Denials,
+    leases: Leases,
     voice: Voice,
 }
 
@@ -104,6 +106,11 @@ impl Redis {
                 }
             },
         };
+        if let ([charge], Mode::Charge) = (charges, mode)
+            && let Some(decision) = self.leasing(charge, deadline).await
+        {
+            return Ok(decision);
+        }
         let heard = self.hear(&question, mode, deadline).await;
         self.caller.counters.unread.fetch_add(heard.reading.unread, Ordering::Relaxed);
         if heard.fault.is_some() {
@@ -116,6 +123,43 @@ impl Redis {
         one_more(&self.caller.counters.decided);
         self.voice.calm();
         Ok(decision)
+    }
+
+    /// Decides a charge by what was leased, or leases more; `None` if it has to be asked for alone.
+    async fn leasing<'l>(
+        &self,
+        charge: &Charge<'l, '_>,
+        deadline: Instant,
+    ) -> Option<Decision<'l>> {
+        let (leasing, most) = match self.leases.of(charge, deadline).await {
+            Lease::Exact => return None,
+            Lease::Charged(decision) => {
+                one_more(&self.caller.counters.leased);
+                return Some(*decision);
+            }
+            Lease::Ask(leasing, most) => (leasing, most),
+        };
+        let asked = [charge.cost(most)];
+        let question = Question::new(&self.prefix, &asked);
+        let heard = self.hear(&question, Mode::UpTo, deadline).await;
+        if heard.fault.is_some() {
+            return None;
+        }
+        let mut decision = heard.reading.decide(&question, Mode::UpTo, heard.take);
+        let granted = decision.granted();
+        let answer = decision.answers_mut().next()?;
+        let Some(more) = granted.checked_sub(charge.cost) else {
+            // Less than it costs: that is given back, and what it is refused is told exactly.
+            if let Some(receipt) = answer.take_receipt(charge.key) {
+                let _ = self.giving(receipt.beside(charge.home), 0).await;
+            }
+            return None;
+        };
+        let charged = leases::charged(charge, answer.state(), answer.now());
+        leasing.leased(more, answer);
+        one_more(&self.caller.counters.decided);
+        self.voice.calm();
+        Some(charged)
     }
 
     /// Decides although some servers could not be asked, and says so.
@@ -186,7 +230,16 @@ impl RedisBuilder {
         };
         let (caller, denials) = (Arc::new(caller), Denials::default());
         let members = Members::new(replicas, &caller, &prefix);
-        Redis { caller, prefix, fallback, deadline, members, denials, voice: Voice::default() }
+        Redis {
+            caller,
+            prefix,
+            fallback,
+            deadline,
+            members,
+            denials,
+            leases: Leases::default(),
+            voice: Voice::default(),
+        }
     }
 }
 

@@ -31,6 +31,7 @@ pub struct LimitBuilder<'n> {
     pub(super) algorithm: Algorithm,
     pub(super) resolution: Option<Resolution>,
     pub(super) on_error: OnError,
+    pub(super) lease: u8,
 }
 
 impl LimitBuilder<'_> {
@@ -49,6 +50,15 @@ impl LimitBuilder<'_> {
     /// What becomes of charges while the store cannot be asked; [`OnError::Local`] unless said.
     pub fn on_error(mut self, on_error: OnError) -> Self {
         self.on_error = on_error;
+        self
+    }
+
+    /// Lets a shared store hand an instance up to so many per cent of the capacity ahead, at most 50,
+    /// for keys that are asked about all the time: those are then decided in the process, as long as it
+    /// lasts. The limit is exact without it (0). With it any span admits at most N times the lease
+    /// more, N being the instances. Queues are never leased, and stores in the process never lease.
+    pub fn lease(mut self, percent: u8) -> Self {
+        self.lease = percent.min(50);
         self
     }
 
@@ -75,6 +85,7 @@ impl LimitBuilder<'_> {
             quota: self.quota,
             algorithm: self.algorithm,
             on_error: self.on_error,
+            lease: self.lease,
             resolution,
             rule,
             capacity,

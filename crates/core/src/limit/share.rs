@@ -104,6 +104,7 @@ impl Limit {
             algorithm,
             resolution: Some(tick),
             on_error: self.on_error,
+            lease: 0,
         })
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use tollgate_conformance::{Awaited, suite_of};
-use tollgate_core::ManualClock;
+use tollgate_core::{Charge, Limit, ManualClock, Mode, Quota, Store};
 use tollgate_servers::Server;
 
 use super::Redis;
@@ -52,4 +52,40 @@ fn instances_are_counted_by_the_server() {
     });
     let left = server.command(&["PTTL", "tollgate:{instances}"]);
     assert!(matches!(left, tollgate_servers::Value::Integer(1..=16_000)), "{left:?}");
+}
+
+/// Two instances spend a leased budget as fast as they can.
+#[test]
+fn a_leased_budget_is_spent_once_and_seldom_asked_for() {
+    let (server, runtime) = (Server::redis().start(), Runtime::new().unwrap());
+    let _inside = runtime.enter();
+    let limit = Limit::builder("all", Quota::per_hour(10_000)).lease(10).build().unwrap();
+    let stores: Vec<Redis> = (0..2)
+        .map(|_| {
+            let builder = Redis::builder(server.url().parse().unwrap());
+            builder.deadline(Duration::from_secs(5)).replicas(NonZeroU32::MIN).start()
+        })
+        .collect();
+    let began = tokio::time::Instant::now();
+    let admitted = runtime.block_on(async {
+        let spend = stores.iter().map(|store| async {
+            store.connected().await;
+            let mut admitted = 0;
+            for _ in 0..10_000 {
+                let charges = [Charge::new(&limit, "everyone")];
+                let decision = store.decide(Mode::Charge, &charges).await.unwrap();
+                admitted += u64::from(decision.is_allowed());
+                if decision.is_denied() {
+                    break;
+                }
+            }
+            admitted
+        });
+        futures_util::future::join_all(spend).await.into_iter().sum::<u64>()
+    });
+    // Whatever is leased was charged; at the end each instance may hold less than it costs: nothing.
+    let leaked = began.elapsed().as_secs() * 10_000 / 3_600 + 1;
+    assert!((10_000..=10_000 + leaked).contains(&admitted), "{admitted}");
+    let calls: u64 = stores.iter().map(|store| store.stats().latencies.iter().sum::<u64>()).sum();
+    assert!(calls < 40, "{calls} calls");
 }
