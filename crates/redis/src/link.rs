@@ -20,7 +20,6 @@ mod slot;
 mod task;
 
 use core::fmt;
-use std::sync::Arc;
 
 use redis::{Cmd, Value};
 use tokio::time::{Duration, Instant};
@@ -125,7 +124,7 @@ impl Link {
             in_flight,
             breaker,
             #[cfg(feature = "tls")]
-            secure: address.tls.clone().map(|tls| Arc::new(secure::Secure::new(tls))),
+            secure: address.tls.clone().map(secure::Secure::shared),
         };
         let one = |name, place, dial| Kept::One(Server::start(name, place, dial, events.clone()));
         let topology = match &address.topology {

@@ -27,8 +27,9 @@ pub(crate) struct Secure {
 }
 
 impl Secure {
-    pub(crate) fn new(tls: Tls) -> Secure {
-        Secure { tls, connector: OnceCell::new() }
+    /// For all connections of one address.
+    pub(crate) fn shared(tls: Tls) -> Arc<Secure> {
+        Arc::new(Secure { tls, connector: OnceCell::new() })
     }
 
     /// Reads what there is to read, once, outside the time that a connection may take.
