@@ -10,7 +10,8 @@ local function frame_whole(a, b)
         and a % 1 == 0 and b % 1 == 0
 end
 
--- A key's state as it is kept, and its words. What is no state is a fresh one, and `bad`.
+-- A key's state as it is kept, and its words. What is no state is a fresh one, and `bad`; what may not
+-- be read is an error.
 local function frame_state(key, rule)
     local kept, bad, a, b, c = redis.pcall('GET', key), 0, 0, 0, 0
     if kept then
@@ -22,9 +23,17 @@ local function frame_state(key, rule)
             end
             if frame_whole(a, b) then return kept, bad, a, b, c end
         end
+        if kept.err and not string.find(kept.err, 'WRONGTYPE', 1, true) then error(kept) end
         bad = 1
     end
     return '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0', bad, 0, 0, 0
+end
+
+-- The lifetime in milliseconds of what owes for so many ticks: with a clock that stands still at most
+-- twice `far`. A time ahead of the clock by more than `far` is none to wait for.
+local function frame_ttl(ticks, far, tick)
+    if ticks > 3 * far then ticks = 3 * far end
+    return math.ceil(ticks * tick / 1000)
 end
 
 -- Keeps a state for as long as it owes anything.
@@ -39,23 +48,38 @@ local function frame_keep(key, rule, a, b, c, ttl)
 end
 
 -- A log: the entries that have not left, how many have, the sum before the rest, the base, and the
--- entries by number. What is no log is an empty one, and `bad`.
+-- entries by number. What is no log is an empty one, and `bad`; what may not be read is an error.
 local function frame_log(key)
     local kept = redis.pcall('GETRANGE', key, 0, 47)
     if kept == '' then return 0, 0, 0, 0, nil, 0 end
-    if type(kept) ~= 'string' or #kept < 48 then return 0, 0, 0, 0, nil, 1 end
+    if type(kept) ~= 'string' or #kept < 48 then
+        if kept.err and not string.find(kept.err, 'WRONGTYPE', 1, true) then error(kept) end
+        return 0, 0, 0, 0, nil, 1
+    end
     local n, gone, before, base, newest, total = struct.unpack('<dddddd', kept)
     if not (frame_whole(n, gone) and frame_whole(before, total) and frame_whole(newest, -base)
-        and gone < n and redis.call('STRLEN', key) >= 48 + 16 * n) then
+        and gone < n and before <= total and newest + base >= 0
+        and redis.call('STRLEN', key) >= 48 + 16 * n) then
         return 0, 0, 0, 0, nil, 1
     end
     n = n - gone
     return n, gone, before, base, function(i)
-        if i == n - 1 then return newest + base, total end
+        if i >= n - 1 then return newest + base, total end
         local from = 48 + 16 * (gone + i)
         local time, sum = struct.unpack('<dd', redis.call('GETRANGE', key, from, from + 15))
         return time + base, sum
     end, 0
+end
+
+-- Asks a log, and tells how it is kept. One whose entries make no sense is an empty one, and `bad`.
+local function frame_ask(key, now, cost, limit, window, far)
+    local n, gone, before, base, at, bad = frame_log(key)
+    local passes, count, newest, left, rest, wait, shift =
+        log_ask(at, n, before, now, cost, limit, window, far)
+    if frame_whole(count, newest) and frame_whole(wait, shift) then
+        return passes, count, newest, left, rest, wait, shift, n, gone, base, bad
+    end
+    return cost <= limit, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1
 end
 
 -- Writes a charge into a log, at the end or into its last entry. `left` more entries have left; once
@@ -83,16 +107,17 @@ local function frame_write(request, key, from, passes, now, x, y, z, cost, n, go
     if rule ~= 4 then
         local reset = rule == 1 and bucket_reset or rule == 2 and fixed_reset or sliding_reset
         local ticks = reset(x, y, z, now, phase, p, q, r, s, t)
-        frame_keep(key, rule, x, y, z, math.ceil(ticks * tick / 1000))
+        local far = rule == 1 and t or rule == 2 and s or r
+        frame_keep(key, rule, x, y, z, frame_ttl(ticks, far, tick))
     elseif passes then
         local index, time, sum = log_record(n, x, y, before, now, cost)
         local ticks = log_reset(x + cost, time, 0, now, phase, p, q, r)
-        frame_record(key, gone, left, index, before, base, time, sum, math.ceil(ticks * tick / 1000))
+        frame_record(key, gone, left, index, before, base, time, sum, frame_ttl(ticks, r, tick))
     else
         -- The clock is put right for all entries at once, by their base.
         redis.call('SETRANGE', key, 24, struct.pack('<d', base - z))
         local ticks = log_reset(x, y - z, 0, now, phase, p, q, r)
-        redis.call('PEXPIRE', key, math.ceil(ticks * tick / 1000))
+        redis.call('PEXPIRE', key, frame_ttl(ticks, r, tick))
     end
 end
 
@@ -104,8 +129,7 @@ local function frame_take(micros, request, wanted)
         if effect == 0 then
             local now, room = (micros - micros % tick) / tick, nil
             if rule == 4 then
-                local n, _, before, _, at = frame_log(KEYS[key])
-                local count, newest = log_count(at, n, before, now, q)
+                local _, count, newest = frame_ask(KEYS[key], now, 1, p, q, r)
                 room = log_room(count, newest, 0, now, phase, p, q, r)
             else
                 local _, _, a, b, c = frame_state(KEYS[key], rule)
@@ -142,10 +166,9 @@ local function frame_decide()
         local now, passes, change = (micros - micros % tick) / tick, true, nil
         key, cost = KEYS[key], cost * take
         if rule == 4 then
-            local n, gone, before, base, at, unread = frame_log(key)
-            local counted, newest, left, rest, wait, shift
-            passes, counted, newest, left, rest, wait, shift =
-                log_ask(at, n, before, now, cost, p, q, r)
+            local counted, newest, left, rest, wait, shift, n, gone, base, unread
+            passes, counted, newest, left, rest, wait, shift, n, gone, base, unread =
+                frame_ask(key, now, cost, p, q, r)
             reply, bad = reply .. struct.pack('<dddd', counted, newest, wait, shift), bad + unread
             if cost == 0 then
                 passes = true
@@ -225,7 +248,8 @@ local function frame_give()
     if x ~= a or y ~= b or z ~= c then
         local reset = rule == 1 and bucket_reset or rule == 2 and fixed_reset or sliding_reset
         local ticks = reset(x, y, z, now, phase, p, q, r, s, t)
-        frame_keep(key, rule, x, y, z, math.ceil(ticks * tick / 1000))
+        local far = rule == 1 and t or rule == 2 and s or r
+        frame_keep(key, rule, x, y, z, frame_ttl(ticks, far, tick))
     end
     return bad
 end

@@ -10,4 +10,6 @@
 )]
 
 mod check;
+mod lifetimes;
+mod poison;
 mod shop;
