@@ -71,8 +71,8 @@ impl Metrics {
                 &self.requests.limited
             }
             Outcome::Refused(Refusal::Denied) => &self.requests.denied,
+            Outcome::Refused(Refusal::Unasked(_)) => &self.requests.unasked,
             Outcome::Refused(_) => &self.requests.unreadable,
-            Outcome::Unasked(_) => &self.requests.unasked,
             Outcome::GivenBack(limit) => match self.of_limit(limit) {
                 Some(of_limit) => &of_limit.given_back,
                 None => return,

@@ -2,6 +2,7 @@
 
 mod body;
 mod cors;
+mod degraded;
 mod grpc;
 mod section;
 
@@ -14,7 +15,7 @@ use http::header::{
     ORIGIN, RETRY_AFTER,
 };
 use http::{Response, StatusCode};
-use tollgate_core::{Answer, Decision, Effect, Span, Verdict};
+use tollgate_core::{Answer, Decision, Effect, Span, StoreError, Verdict};
 use tollgate_policy::{KeyPart, Lack, Message, Refused};
 
 use crate::dialect::{Blank, Dialects, Lines, Said, Terminology};
@@ -44,6 +45,9 @@ pub enum Refusal<'a> {
     Keyless(Refused<'a>),
     /// Its path or its client cannot be read, for this reason: 400, INVALID_ARGUMENT.
     Unreadable(&'a (dyn Error + 'a)),
+    /// The store could not be asked, and a limit lets nothing pass then
+    /// ([`OnError::Deny`](tollgate_core::OnError::Deny)); no limit was reached: 503, UNAVAILABLE.
+    Unasked(&'a StoreError),
 }
 
 impl<'a> Refusal<'a> {
@@ -54,17 +58,20 @@ impl<'a> Refusal<'a> {
             Refusal::Limited(_) => StatusCode::TOO_MANY_REQUESTS,
             Refusal::Denied => StatusCode::FORBIDDEN,
             Refusal::Keyless(_) | Refusal::Unreadable(_) => StatusCode::BAD_REQUEST,
+            Refusal::Unasked(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
-    /// Seconds after which the same request passes, rounded up, at least 1; `None` when waiting does
-    /// not help.
+    /// Seconds after which the same request passes, rounded up, at least 1, or may, when the store
+    /// could not be asked; `None` when waiting does not help.
     #[must_use]
     pub fn retry_after(&self) -> Option<u64> {
-        let Refusal::Limited(decision) = self else {
-            return None;
-        };
-        Some(decision.retry_after()?.as_secs_ceil().max(1))
+        match self {
+            Refusal::Limited(decision) => Some(decision.retry_after()?.as_secs_ceil().max(1)),
+            // A store is back within a second once its servers are.
+            Refusal::Unasked(_) => Some(1),
+            Refusal::Denied | Refusal::Keyless(_) | Refusal::Unreadable(_) => None,
+        }
     }
 
     /// The limit that refuses, when one does.
@@ -103,6 +110,7 @@ impl<'a> Refusal<'a> {
             Refusal::Denied => "This request is not allowed.".into(),
             Refusal::Keyless(refused) => lack(refused).into(),
             Refusal::Unreadable(why) => format!("This request cannot be read: {why}.").into(),
+            Refusal::Unasked(_) => UNASKED.into(),
         }
     }
 }
@@ -123,6 +131,7 @@ fn lack(refused: &Refused<'_>) -> String {
 
 const LATER: &str = "Too many requests, please try again later.";
 const NEVER: &str = "This request asks for more than its limit ever allows.";
+const UNASKED: &str = "The limits of this service cannot be checked now, please try again later.";
 
 /// How a service answers: header dialects, the form of bodies, what browsers may read.
 ///
@@ -148,9 +157,19 @@ pub struct Responder {
     message: Option<Message>,
     cors: Cors,
     exposed: Option<HeaderValue>,
+    detail: Detail,
     /// What an answer that passes is told, and what a refusal is made of, without the values.
     passed: Blank,
     refused: Blank,
+}
+
+/// How much an answer tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Detail {
+    /// What clients need.
+    Plain,
+    /// Also what who looks for mistakes wants to know.
+    Debug,
 }
 
 /// What stands in every refusal before the dialects.
@@ -160,7 +179,8 @@ impl Default for Responder {
     fn default() -> Responder {
         let dialects = Dialects::default();
         Responder {
-            exposed: Some(cors::exposed(&dialects)),
+            exposed: Some(cors::exposed(&dialects, Detail::Plain)),
+            detail: Detail::Plain,
             passed: passed(&dialects),
             refused: refused(&dialects),
             dialects,
@@ -175,7 +195,7 @@ impl Responder {
     /// The header dialects; `ietf-c` and `x-ratelimit-epoch` unless said.
     #[must_use]
     pub fn dialects(self, dialects: Dialects) -> Responder {
-        let exposed = self.exposed.map(|_| cors::exposed(&dialects));
+        let exposed = self.exposed.map(|_| cors::exposed(&dialects, self.detail));
         let (passed, refused) = (passed(&dialects), refused(&dialects));
         Responder { dialects, exposed, passed, refused, ..self }
     }
@@ -206,6 +226,16 @@ impl Responder {
         Responder { exposed: None, ..self }
     }
 
+    /// Tells also, in `X-RateLimit-Degraded`, for which limits the store could not be asked, and who
+    /// decided instead: `"per-client";local=3` this instance alone, by its share among three,
+    /// `"search";allow` nobody. It shows clients when limits are loose, so that it is for whoever looks
+    /// for mistakes.
+    #[must_use]
+    pub fn debug(self) -> Responder {
+        let exposed = self.exposed.map(|_| cors::exposed(&self.dialects, Detail::Debug));
+        Responder { exposed, detail: Detail::Debug, ..self }
+    }
+
     /// Writes what a decision says into the headers of the answer to a request that passed, whose
     /// own headers were `request`.
     pub fn tell<B>(
@@ -227,8 +257,21 @@ impl Responder {
         request: &HeaderMap,
         decision: &Decision<'_>,
     ) -> Option<Told> {
-        let said = self.dialects.tell(terminology, decision)?;
-        Some(Told { said, asks: Asks::of(request) })
+        let said = self.dialects.tell(terminology, decision);
+        let degraded = self.degraded(decision);
+        (said.is_some() || degraded.is_some()).then(|| Told {
+            said,
+            degraded,
+            asks: Asks::of(request),
+        })
+    }
+
+    /// What is told of a store that could not be asked.
+    fn degraded(&self, decision: &Decision<'_>) -> Option<HeaderValue> {
+        match self.detail {
+            Detail::Plain => None,
+            Detail::Debug => degraded::line(decision),
+        }
     }
 
     pub(crate) fn write<B>(
@@ -238,7 +281,12 @@ impl Responder {
         response: &mut Response<B>,
     ) {
         Lines::write(response, &self.passed, |lines| {
-            self.dialects.write(&told.said, terminology, lines);
+            if let Some(said) = &told.said {
+                self.dialects.write(said, terminology, lines);
+            }
+            if let Some(line) = &told.degraded {
+                lines.append_whole(&degraded::HEADER, line.clone());
+            }
         });
         self.expose(told.asks, response.headers_mut());
     }
@@ -285,13 +333,16 @@ impl Responder {
             if let Some(seconds) = refusal.retry_after() {
                 lines.insert_integer(retry_after, seconds);
             }
-            if let Refusal::Limited(decision) = refusal
-                && let Some(said) = self.dialects.tell(terminology, decision)
-            {
-                self.dialects.write(&said, terminology, lines);
+            if let Refusal::Limited(decision) = refusal {
+                if let Some(said) = self.dialects.tell(terminology, decision) {
+                    self.dialects.write(&said, terminology, lines);
+                }
+                if let Some(line) = self.degraded(decision) {
+                    lines.append_whole(&degraded::HEADER, line);
+                }
             }
         });
-        if let Refusal::Limited(_) = refusal {
+        if let Refusal::Limited(_) | Refusal::Unasked(_) = refusal {
             self.expose(Asks::of(request), response.headers_mut());
         }
         self.cors.allow(request, response.headers_mut());
@@ -319,7 +370,8 @@ fn terminology(decision: &Decision<'_>) -> Terminology {
 
 /// What is told with an answer that passes, apart from the decision.
 pub(crate) struct Told {
-    said: Said,
+    said: Option<Said>,
+    degraded: Option<HeaderValue>,
     asks: Asks,
 }
 

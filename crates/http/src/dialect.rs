@@ -24,7 +24,7 @@ use said::Told;
 use x_ratelimit::{HYPHENATED, PLAIN, Unit};
 
 pub(crate) use blank::Blank;
-pub(crate) use lines::Lines;
+pub(crate) use lines::{Lines, quote};
 pub(crate) use said::Said;
 pub(crate) use terms::Terminology;
 

@@ -52,8 +52,9 @@ pub use service::RateLimit;
 /// [`Peer`](crate::client::Peer), a `SocketAddr`, or what [`RateLimitLayer::peer`] reads. Where there
 /// is none all clients share one budget and an error is logged.
 ///
-/// *If the store cannot be asked*, the request passes without limit headers; it is logged and
-/// observed.
+/// *If the store cannot be asked*, each limit has said what becomes of the request
+/// ([`OnError`](tollgate_core::OnError)): this instance decides by its share, or it passes and no
+/// numbers are told, or it is answered 503 ([`Refusal::Unasked`]), never 429.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -9,6 +9,14 @@ use crate::escape::json;
 const LIMITED: &str = "{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\",\
                        \"title\":\"Quota Exceeded\",\"status\":429,\"detail\":";
 
+/// How the problem begins that a store which cannot be asked is.
+const UNASKED: &str = "{\"type\":\"https://github.com/tollgate-rs/tollgate/blob/main/crates/http/docs/\
+                       answer.md#when-limits-cannot-be-checked\",\"title\":\"Limiter Unavailable\",\
+                       \"status\":503,\"detail\":";
+
+/// What programs tell that problem by.
+const UNASKED_CODE: &str = ",\"code\":\"limiter_unavailable\"";
+
 /// How its list of limits begins.
 const NAMES: &str = ",\"violated-policies\":[";
 
@@ -26,10 +34,11 @@ const NAMES: &str = ",\"violated-policies\":[";
 #[non_exhaustive]
 pub enum Format {
     /// `application/problem+json` (RFC 9457): type, title, status, detail and, when limits refuse,
-    /// `violated-policies` with their names.
+    /// `violated-policies` with their names, or, when they cannot be checked, the `code`
+    /// `limiter_unavailable`.
     #[default]
     Problem,
-    /// `application/json`: `{"error":"…"}`.
+    /// `application/json`: `{"error":"…"}`, with that `code` if limits cannot be checked.
     Json,
     /// `text/plain`, UTF-8.
     Text,
@@ -45,6 +54,7 @@ impl Format {
             Format::Json => {
                 let mut body = String::from("{\"error\":");
                 json(text, &mut body);
+                body.push_str(code(refusal));
                 body.push('}');
                 (HeaderValue::from_static("application/json"), body)
             }
@@ -53,6 +63,10 @@ impl Format {
             }
         }
     }
+}
+
+fn code(refusal: &Refusal<'_>) -> &'static str {
+    if let Refusal::Unasked(_) = refusal { UNASKED_CODE } else { "" }
 }
 
 fn problem(refusal: &Refusal<'_>, text: &str) -> String {
@@ -65,6 +79,7 @@ fn problem(refusal: &Refusal<'_>, text: &str) -> String {
             body.push_str(LIMITED);
             body
         }
+        Refusal::Unasked(_) => UNASKED.to_owned(),
         // A problem without a type of its own is titled as its status is (RFC 9457, 4.2.1).
         _ => {
             let status = refusal.status();
@@ -76,6 +91,7 @@ fn problem(refusal: &Refusal<'_>, text: &str) -> String {
         }
     };
     json(text, &mut body);
+    body.push_str(code(refusal));
     for (position, name) in refusal.violated().enumerate() {
         body.push_str(if position == 0 { NAMES } else { "," });
         json(name, &mut body);

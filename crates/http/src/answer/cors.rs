@@ -8,6 +8,7 @@ use http::header::{
     VARY,
 };
 
+use super::{Detail, degraded};
 use crate::dialect::{Dialects, SHADOW};
 
 /// Which pages may read a refusal.
@@ -90,9 +91,10 @@ impl Cors {
 }
 
 /// The value of `Access-Control-Expose-Headers`: everything that limits may write.
-pub(super) fn exposed(dialects: &Dialects) -> HeaderValue {
+pub(super) fn exposed(dialects: &Dialects, detail: Detail) -> HeaderValue {
     let mut names = String::from("retry-after");
-    for name in dialects.headers().chain([&SHADOW]) {
+    let of_debug = (detail == Detail::Debug).then_some(&degraded::HEADER);
+    for name in dialects.headers().chain([&SHADOW]).chain(of_debug) {
         names.push_str(", ");
         names.push_str(name.as_str());
     }

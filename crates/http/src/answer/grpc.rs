@@ -32,6 +32,9 @@ pub(super) fn answer(refusal: &Refusal<'_>, text: &str) -> Response<Bytes> {
     let headers = response.headers_mut();
     headers.insert(&GRPC_STATUS, code.into());
     headers.insert(&GRPC_MESSAGE, message(text));
+    if let (Refusal::Unasked(_), Some(seconds)) = (refusal, refusal.retry_after()) {
+        headers.insert(&GRPC_PUSHBACK, seconds.saturating_mul(1_000).into());
+    }
     if let Refusal::Limited(_) = refusal {
         let details = STANDARD_NO_PAD.encode(status::encode(code, refusal, text));
         headers.insert(&GRPC_DETAILS, ascii(&details));
@@ -53,6 +56,7 @@ fn code(refusal: &Refusal<'_>) -> u16 {
         Refusal::Limited(_) => 8,
         Refusal::Denied => 7,
         Refusal::Keyless(_) | Refusal::Unreadable(_) => 3,
+        Refusal::Unasked(_) => 14,
     }
 }
 

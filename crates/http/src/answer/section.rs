@@ -17,6 +17,7 @@ impl Responder {
     /// message = "Too many requests. Try again in {retry_after}."
     /// cors = "any"                               # or "none", or ["https://app.example"]
     /// expose = true                              # Access-Control-Expose-Headers
+    /// debug = false                              # whether a header tells of a store that is down
     /// ```
     ///
     /// Problems are noted in the section's reading; what is wrong counts as not said.
@@ -42,8 +43,11 @@ impl Responder {
         {
             responder = responder.cors(cors);
         }
-        match section.flag("expose") {
-            Some(false) => responder.unexposed(),
+        if section.flag("expose") == Some(false) {
+            responder = responder.unexposed();
+        }
+        match section.flag("debug") {
+            Some(true) => responder.debug(),
             _ => responder,
         }
     }

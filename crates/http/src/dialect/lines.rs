@@ -119,7 +119,7 @@ impl Lines<'_> {
     }
 
     /// A whole line that was written before, beside others.
-    pub(super) fn append_whole(&mut self, name: &'static HeaderName, value: HeaderValue) {
+    pub(crate) fn append_whole(&mut self, name: &'static HeaderName, value: HeaderValue) {
         self.put(name, value, Stands::Beside);
     }
 
@@ -167,7 +167,7 @@ fn put(headers: &mut HeaderMap, name: &'static HeaderName, value: HeaderValue, s
 
 /// Adds `text` to `line` as a quoted string. What is not printable ASCII has no place in one and is
 /// written as `%` and the two hex digits of each byte.
-pub(super) fn quote(text: &str, line: &mut Vec<u8>) {
+pub(crate) fn quote(text: &str, line: &mut Vec<u8>) {
     line.push(b'"');
     for byte in text.bytes() {
         match byte {

@@ -1,7 +1,7 @@
 //! What a decision says, apart from the decision.
 
 use smallvec::SmallVec;
-use tollgate_core::{Decision, Effect};
+use tollgate_core::{Answer, Decision, Effect, Source};
 
 use super::Members;
 use super::figures::Figures;
@@ -45,7 +45,7 @@ impl Said {
         decision.answers().for_each(|answer| {
             let Some(terms) = terminology.find(answer.limit()) else { return };
             match answer.effect() {
-                Effect::Enforce if spoken.is_some() => {
+                Effect::Enforce if spoken.is_some() && has_figures(answer) => {
                     said.members.push(Member { terms, figures: Figures::of(answer) });
                 }
                 Effect::Shadow if !answer.verdict().passes() => said.shadows.push(terms),
@@ -109,10 +109,17 @@ impl<'s> Told<'s> {
     }
 }
 
+/// Whether anybody has counted. Of a limit that let everything pass there are no numbers to tell.
+fn has_figures(answer: &Answer<'_>) -> bool {
+    answer.source() != Source::Nobody
+}
+
 /// Which of the enforcing answers decides: the one that refuses longest, else the one that leaves
 /// least to a caller that cannot wait in a queue.
 fn decisive(decision: &Decision<'_>) -> usize {
-    let mut enforcing = decision.answers().filter(|answer| answer.effect() == Effect::Enforce);
+    let mut enforcing = decision
+        .answers()
+        .filter(|answer| answer.effect() == Effect::Enforce && has_figures(answer));
     let place = match decision.decisive() {
         Some(refusing) if decision.is_denied() => {
             enforcing.position(|answer| std::ptr::eq(answer, refusing))

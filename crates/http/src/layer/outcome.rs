@@ -12,13 +12,15 @@ use crate::answer::Refusal;
 pub enum Outcome<'a> {
     /// No limit applied.
     Free,
-    /// It was let through; limits that only watch may have refused it.
+    /// It was let through; limits that only watch may have refused it. For some limits the store may
+    /// not have been asked ([`Decision::is_degraded`]).
     Passed(&'a Decision<'a>),
     /// It was refused.
     Refused(&'a Refusal<'a>),
     /// This limit gets its charge back, as the answer is of a kind that it does not count. Told in
     /// addition to [`Outcome::Passed`].
     GivenBack(&'a Limit),
-    /// The store could not be asked: for a decision, which lets the request pass, or to give back.
-    Unasked(&'a StoreError),
+    /// This limit should get its charge back, but the store could not be asked, so that it stays. Told
+    /// in addition to [`Outcome::Passed`].
+    Kept(&'a Limit, &'a StoreError),
 }

@@ -89,7 +89,6 @@ struct Complaints {
     ignored: Complaint,
     stopped: Complaint,
     short: Complaint,
-    unasked: Complaint,
 }
 
 /// What is to be done with a request.
@@ -186,6 +185,12 @@ impl Rules {
         self.refuse(request, &Refusal::Limited(decision), Some(matches))
     }
 
+    /// The answer to a request whose limits the store could not be asked about. The store says in its
+    /// own log why, once and not for every request.
+    pub(super) fn unasked<B>(&self, request: &Request<B>, error: &StoreError) -> Response<Bytes> {
+        self.refuse(request, &Refusal::Unasked(error), None)
+    }
+
     fn refuse<B>(
         &self,
         request: &Request<B>,
@@ -224,14 +229,6 @@ impl Rules {
         for observe in &self.observers {
             observe(outcome);
         }
-    }
-
-    /// Notes that the store could not be asked.
-    pub(super) fn unasked(&self, error: &StoreError) {
-        if let Some(times) = self.complaints.unasked.occasion() {
-            error!(%error, times, "a store of limits cannot be asked; requests pass unlimited");
-        }
-        self.observe(&Outcome::Unasked(error));
     }
 
     fn find_client(&self, head: &mut Head<'_>) {

@@ -117,11 +117,7 @@ where
             return Ok(rules.limited(&request, matches, &decision).map(Body::refusal));
         }
         Ok(decision) => decision,
-        Err(error) => {
-            rules.unasked(&error);
-            rules.attach_client(&mut request);
-            return Ok(ready.call(request).await?.map(Body::inner));
-        }
+        Err(error) => return Ok(rules.unasked(&request, &error).map(Body::refusal)),
     };
     rules.observe(&Outcome::Passed(&decision));
     let telling = Telling::of(&rules, request.headers(), &decision);
@@ -175,9 +171,9 @@ async fn give_back(
         let Some(receipt) = answer.take_receipt(matched.key) else {
             continue;
         };
-        match rules.store.give(receipt, 0).await {
+        match rules.store.give(receipt.beside(matched.home), 0).await {
             Ok(()) => rules.observe(&Outcome::GivenBack(matched.limit)),
-            Err(error) => rules.unasked(&error),
+            Err(error) => rules.observe(&Outcome::Kept(matched.limit, &error)),
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,8 +13,8 @@ use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use tollgate_conformance::Reference;
 use tollgate_core::{
-    Algorithm, Anchor, Charge, Decision, Limit, LocalStore, ManualClock, Mode, Receipt, Reply,
-    Span, Store, StoreError, Tick,
+    Algorithm, Anchor, Charge, Decision, Limit, LocalStore, ManualClock, Mode, OnError, Receipt,
+    Reply, Span, Store, StoreError, Tick,
 };
 use tollgate_http::{Body, RateLimit, RateLimitLayer};
 use tollgate_policy::{LimitSpec, Policy};
@@ -115,6 +116,39 @@ impl Store for Down {
 
     fn give<'a>(&'a self, _: Receipt<'a>, _: u64) -> Reply<'a, ()> {
         Reply::ready(Err(StoreError::unavailable("no route to it")))
+    }
+}
+
+/// A store whose server is down, so that each limit's own `on_error` decides: by a share among two
+/// instances, not at all, or by an error.
+pub struct Alone(pub Counting);
+
+impl Store for Alone {
+    fn decide<'a, 'l: 'a>(
+        &'a self,
+        mode: Mode,
+        charges: &'a [Charge<'l, 'a>],
+    ) -> Reply<'a, Decision<'l>> {
+        let two = NonZeroU32::MIN.saturating_add(1);
+        let mut answers = Vec::new();
+        for charge in charges {
+            let share = charge.limit.share(two);
+            let now = Tick::from_micros(START);
+            answers.push(match charge.limit.on_error() {
+                OnError::Deny => return Down.decide(mode, charges),
+                OnError::Allow => tollgate_core::Answer::unasked(charge.limit, charge.effect, now),
+                OnError::Local => {
+                    let decision = self.0.decide_one(mode, &Charge { limit: &share, ..*charge });
+                    let answer = decision.into_answers().next().unwrap();
+                    answer.for_whole(charge.limit, two)
+                }
+            });
+        }
+        Reply::ready(Ok(Decision::new(answers.into_iter().collect(), 1)))
+    }
+
+    fn give<'a>(&'a self, receipt: Receipt<'a>, actual: u64) -> Reply<'a, ()> {
+        Down.give(receipt, actual)
     }
 }
 

@@ -1,5 +1,6 @@
 use tollgate_policy::config::{Problems, Reading, Source};
 
+use super::super::Detail;
 use super::*;
 
 fn read(text: &str) -> (Responder, Problems) {
@@ -22,7 +23,8 @@ fn every_key_is_read() {
     let (responder, problems) = read(
         "headers = [\"ietf-draft6\", \"x-ratelimit-delta\"]\nmembers = \"decisive\"\n\
          body = \"text\"\nmessage = \"In {retry_after}.\"\ncors = [\"https://a.example\"]\n\
-         expose = false\n",
+         expose = false\n\
+         debug = true\n",
     );
     assert!(problems.is_empty(), "{problems}");
     let spoken = Dialects::new([Dialect::IetfDraft6, Dialect::XRateLimitDelta]).unwrap();
@@ -31,6 +33,7 @@ fn every_key_is_read() {
     assert_eq!(responder.message, Some("In {retry_after}.".parse().unwrap()));
     assert_eq!(responder.cors, Cors::origins(["https://a.example"]).unwrap());
     assert_eq!(responder.exposed, None);
+    assert_eq!(responder.detail, Detail::Debug);
 }
 
 #[test]
