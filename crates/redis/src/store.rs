@@ -215,6 +215,12 @@ impl RedisBuilder {
         RedisBuilder { replicas: Some(replicas), ..self }
     }
 
+    /// The most calls that may wait for one server; 1,024 unless given. Further ones are decided alone
+    /// at once.
+    pub fn in_flight(self, most: usize) -> RedisBuilder {
+        RedisBuilder { options: self.options.in_flight(most), ..self }
+    }
+
     /// Starts to connect and returns at once, whether or not a server is there.
     ///
     /// # Panics
