@@ -7,6 +7,7 @@
 mod environment;
 mod problem;
 mod render;
+mod secret;
 mod section;
 mod source;
 mod suggest;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::problem::{Problem, Severity};
+use super::secret::hidden;
 use super::source::Source;
 
 /// The most characters of a line that are shown.
@@ -17,10 +18,10 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, source: &Source, problem: &Probl
         Severity::Warning => "warning",
     };
     let gutter = " ".repeat(line_number.to_string().len());
-    writeln!(f, "{severity}: {}", printable(problem.message()))?;
+    writeln!(f, "{severity}: {}", printable(&hidden(problem.message())))?;
     writeln!(f, "{gutter}--> {}:{line_number}:{column}", source.name())?;
     writeln!(f, "{gutter} |")?;
-    let (shown, before) = window(line_at(source.text(), span.start), column);
+    let (shown, before) = window(&hidden(line_at(source.text(), span.start)), column);
     writeln!(f, "{line_number} | {}", printable(&shown))?;
     let marked = source.text().get(span).unwrap_or_default();
     let marked = marked.lines().next().unwrap_or_default().chars().count();
@@ -29,7 +30,7 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, source: &Source, problem: &Probl
     writeln!(f, "{gutter} | {}{carets}", " ".repeat(before))?;
     writeln!(f, "{gutter} = expected {}", printable(problem.expected()))?;
     match problem.advice() {
-        Some(help) => writeln!(f, "{gutter} = help: {}", printable(help)),
+        Some(help) => writeln!(f, "{gutter} = help: {}", printable(&hidden(help))),
         None => Ok(()),
     }
 }

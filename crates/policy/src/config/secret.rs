@@ -1,0 +1,64 @@
+//! What a message or a shown line must not tell: passwords.
+
+/// `text` with a star for each character of a password: of what stands before the host of a URL, and of
+/// what is given to a key that is called a password. So no typing error tells one, whatever is wrong.
+pub(super) fn hidden(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let mut secrets = Vec::new();
+    if let Some(slashes) = lower.find("://") {
+        let start = slashes + 3;
+        // Up to the last `@` there is, since a password may hold more of them than it should. A colon
+        // that begins: a password stands where a host was expected.
+        let no_host = lower.get(start..).is_some_and(|rest| rest.starts_with(':'));
+        let end = if no_host { text.len() } else { lower.rfind('@').unwrap_or(0) };
+        secrets.push(start..end);
+    }
+    for word in ["password", "passwd", "pasword"] {
+        let key = lower.find(word).unwrap_or(text.len());
+        let equals = lower.get(key..).and_then(|rest| rest.find('='));
+        secrets.extend(equals.map(|equals| key + equals + 1..text.len()));
+    }
+    let is_secret = |at: usize| secrets.iter().any(|secret| secret.contains(&at));
+    let shown = |(at, c)| match c {
+        '"' | '\'' | ' ' => c,
+        _ if is_secret(at) => '*',
+        _ => c,
+    };
+    text.char_indices().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_form_of_a_line_tells_a_password() {
+        for line in [
+            r#"redis = "redis://:SECRET@localhost:6379""#,
+            r#"redis = "redis://limits:SECRET@localhost:99999""#,
+            r#"redis = "redis://limits:S@E/CRET@localhost"#,
+            r#"redis = 'rediss-sentinel://limits:S"ECRET@one,two/group'"#,
+            r#"redis = "redis://:SECRET"#,
+            r#"store = { redis = "redis://:SECRET@localhost", deadlin = 1 }"#,
+            r#"sentinel_password = "SECRET""#,
+            r#"Sentinel_Pasword = 'SECRET"#,
+            "the value `redis://:SECRET@h` does not fit",
+        ] {
+            let shown = hidden(line);
+            assert!(!shown.contains("CRET"), "{shown}");
+            assert_eq!(shown.chars().count(), line.chars().count(), "carets point where they did");
+        }
+    }
+
+    #[test]
+    fn what_is_no_password_stays() {
+        for line in [
+            r#"redis = "redis://localhost:6379""#,
+            r#"redis = "${REDIS_URL}""#,
+            r#"upstream = "http://127.0.0.1:3000""#,
+            r#""header:x-user" = "ann@example.org""#,
+        ] {
+            assert_eq!(hidden(line), line);
+        }
+    }
+}
