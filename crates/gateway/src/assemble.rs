@@ -2,13 +2,16 @@
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 
+use tollgate_core::Store;
 use tollgate_http::{Clients, RateLimit, RateLimitLayer, Responder};
 use tollgate_memory::Memory;
 use tollgate_policy::Policy;
 use tollgate_policy::config::{Problems, Reading, Source, process_environment};
+use tollgate_redis::Redis;
 use tower_layer::Layer;
 
 use crate::admission::Admission;
@@ -17,13 +20,26 @@ use crate::metrics::Metrics;
 use crate::noise::Noise;
 use crate::origin::{Origin, Server};
 use crate::settings::Settings;
+use crate::shared::{Asker, Shared};
 use crate::upstream::Upstream;
+
+/// What a file describes.
+pub(crate) struct Plan {
+    pub(crate) settings: Settings,
+    pub(crate) policy: Policy,
+    /// `None` when the counts are this process's own.
+    pub(crate) shared: Option<Shared>,
+    clients: Clients,
+    responder: Responder,
+}
 
 /// Everything that a file describes, ready to serve.
 pub(crate) struct Gateway {
     pub(crate) settings: Settings,
     pub(crate) policy: Policy,
     pub(crate) limits: RateLimitLayer,
+    /// The store that many gateways share, and how the file describes it.
+    pub(crate) shared: Option<(Shared, Arc<Redis>)>,
     pub(crate) admission: Admission,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) noise: Arc<Noise>,
@@ -32,16 +48,17 @@ pub(crate) struct Gateway {
 /// What is behind the front: the limits, and behind them the upstream.
 pub(crate) type Limited = RateLimit<Origin>;
 
-impl Gateway {
-    /// Reads a file and joins what it describes; gives the warnings too.
+impl Plan {
+    /// Reads a file; gives the warnings too.
     ///
     /// # Errors
     /// What is wrong with the file, in the words for its author.
-    pub(crate) fn from_file(path: &Path) -> Result<(Gateway, Problems), String> {
+    pub(crate) fn from_file(path: &Path) -> Result<(Plan, Problems), String> {
         let source = Source::read(path).map_err(|error| format!("{error}\n"))?;
         let reading = Reading::new(source, &process_environment);
         let mut root = reading.root();
         let settings = Settings::read(&mut root);
+        let shared = root.section("store").map(Shared::read);
         let clients = root.section("client").map(Clients::read).unwrap_or_default();
         let responder = root.section("answer").map(Responder::read).unwrap_or_default();
         let policy = Policy::read(&mut root);
@@ -49,21 +66,35 @@ impl Gateway {
         let problems = reading.finish();
         match policy {
             Some(policy) if !problems.has_errors() => {
-                Ok((Gateway::join(settings, policy, clients, responder)?, problems))
+                let shared = shared.flatten();
+                Ok((Plan { settings, policy, shared, clients, responder }, problems))
             }
             _ => Err(problems.to_string()),
         }
     }
 
-    fn join(
-        settings: Settings,
-        policy: Policy,
-        clients: Clients,
-        responder: Responder,
-    ) -> Result<Gateway, String> {
-        let store = Memory::builder().max_entries(settings.keys).build();
-        let store = Arc::new(store.map_err(|error| format!("{error}\n"))?);
-        let metrics = Arc::new(Metrics::new(&policy, store.clone()));
+    /// Joins what it describes, and begins to connect to the store.
+    ///
+    /// # Errors
+    /// When this process cannot keep as many keys as it should.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub(crate) fn start(self, asker: Asker) -> Result<Gateway, String> {
+        let Plan { settings, policy, shared, clients, responder } = self;
+        let memory = Memory::builder().max_entries(settings.keys).build();
+        let memory = Arc::new(memory.map_err(|error| error.to_string())?);
+        // While the servers cannot be asked, the store in this process holds its shares of the limits.
+        let shared = shared.map(|shared| {
+            let redis = Arc::new(shared.start(memory.clone(), asker));
+            (shared, redis)
+        });
+        let redis = shared.as_ref().map(|(_, redis)| redis.clone());
+        let store: Arc<dyn Store> = match &redis {
+            Some(redis) => redis.clone(),
+            None => memory.clone(),
+        };
+        let metrics = Arc::new(Metrics::new(&policy, memory, redis));
         let observer = metrics.clone();
         let identity = clients.identity_headers().cloned().collect();
         let limits = RateLimitLayer::new(store, policy)
@@ -74,9 +105,12 @@ impl Gateway {
         // As the layer has it, so that what is explained is what is charged.
         let policy = limits.policy().clone();
         let admission = Admission { head: settings.connection.head, identity };
-        Ok(Gateway { settings, policy, limits, admission, metrics, noise: Arc::default() })
+        let noise = Arc::default();
+        Ok(Gateway { settings, policy, limits, shared, admission, metrics, noise })
     }
+}
 
+impl Gateway {
     /// The limits in front of the upstream, and what stands in front of both.
     pub(crate) fn front(&self) -> Front<Limited> {
         let server = match &self.settings.upstream {
@@ -114,7 +148,18 @@ impl Gateway {
         if let Some(metrics) = metrics {
             writeln!(out, "  metrics at http://{metrics}/metrics")?;
         }
-        writeln!(out, "\nLimits, counted in this process alone:")?;
+        match &self.shared {
+            None => writeln!(out, "\nLimits, counted in this process alone:")?,
+            Some((shared, redis)) => {
+                writeln!(out, "\nLimits, {}:", scope(shared))?;
+                if !redis.stats().servers.iter().any(|server| server.connected) {
+                    writeln!(
+                        out,
+                        "  (it is not there yet: until it is, each limit's `on_error` decides)"
+                    )?;
+                }
+            }
+        }
         write!(out, "{}", crate::check::table(&self.policy))?;
         let mut here = listen;
         if listen.ip().is_unspecified() {
@@ -126,4 +171,17 @@ impl Gateway {
         writeln!(out, "\nTry it:\n  curl -i http://{here}/")?;
         out.flush()
     }
+}
+
+/// Where budgets are counted and who shares them; no password.
+pub(crate) fn scope(shared: &Shared) -> String {
+    let share = match shared.replicas.map(NonZeroU32::get) {
+        Some(1) => "all of each limit".to_owned(),
+        Some(replicas) => format!("1/{replicas} of each limit"),
+        None => "its share of each limit, among as many as the servers last counted".to_owned(),
+    };
+    format!(
+        "counted in Redis at {}, shared by all that use it; alone, this process decides by {share}",
+        shared.address
+    )
 }

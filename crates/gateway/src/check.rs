@@ -2,8 +2,12 @@
 
 use std::fmt;
 
-use tollgate_core::{Effect, Limit};
+use tollgate_core::{Effect, Limit, OnError};
 use tollgate_policy::{Count, Fallback, LimitSpec, Policy, Worst};
+use tollgate_redis::{Redis, Severity};
+
+use crate::assemble::scope;
+use crate::shared::Shared;
 
 /// The limits of a policy as a table for people, one row for each window.
 ///
@@ -14,6 +18,28 @@ pub(crate) fn table(policy: &Policy) -> Table {
         rows.extend(spec.limits().iter().map(|limit| row(spec, limit)));
     }
     Table(rows)
+}
+
+/// Connects to the shared store and says what its servers lack, the worst first.
+///
+/// # Errors
+/// When the file names no store, or limits would not work over it.
+pub(crate) async fn store(shared: Option<&Shared>) -> Result<(), String> {
+    let Some(shared) = shared else {
+        return Err("the file has no `[store]`: its limits are counted in the process".to_owned());
+    };
+    let findings = Redis::check(&shared.address, &shared.prefix).await;
+    let mut text = format!("\nStore: {}.\n", scope(shared));
+    for finding in &findings {
+        text.push_str(&format!("  {finding}\n"));
+    }
+    crate::say(&text)?;
+    let errors = findings.iter().filter(|finding| finding.severity() == Severity::Error).count();
+    match errors {
+        0 => Ok(()),
+        1 => Err("the store has 1 error".to_owned()),
+        errors => Err(format!("the store has {errors} errors")),
+    }
 }
 
 const HEAD: [&str; 8] = [
@@ -75,6 +101,11 @@ fn remarks(spec: &LimitSpec) -> String {
         Fallback::Skip => remarks.push("skips who lacks the key".to_owned()),
         Fallback::Refuse => remarks.push("refuses who lacks the key".to_owned()),
         Fallback::Part(_) => {}
+    }
+    match spec.limits().first().map(Limit::on_error) {
+        Some(OnError::Deny) => remarks.push("refuses while the store is down".to_owned()),
+        Some(OnError::Allow) => remarks.push("passes while the store is down".to_owned()),
+        Some(OnError::Local) | None => {}
     }
     match spec.overrides() {
         0 => {}

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::time::Duration;
 
 use http::header::HOST;
 use http::{HeaderName, HeaderValue, Method, Request, Response, Uri};
@@ -40,19 +41,27 @@ impl FromStr for HeaderLine {
     }
 }
 
+/// How long a store may take to be there.
+const CONNECTED: Duration = Duration::from_secs(2);
+
 impl Gateway {
     /// Takes a request the way of a real one, charges nothing, and says what would become of it.
     ///
     /// # Errors
-    /// When the store cannot be asked, which the one in this process never says.
+    /// When the store cannot be asked and a limit lets nothing pass then.
     pub(crate) async fn explain(&self, described: Described) -> Result<String, String> {
         let request = match self.request(described) {
             Ok(request) => request,
             Err(fault) => return Ok(refused(&fault)),
         };
+        if let Some((_, redis)) = &self.shared {
+            let _ = tokio::time::timeout(CONNECTED, redis.connected()).await;
+        }
         let explained =
             self.limits.peek(&request, |preview| explained(&self.policy, preview)).await;
-        explained.map_err(|error| error.to_string())
+        explained.map_err(|error| {
+            format!("{error}: a limit with `on_error = \"deny\"` would have it answered 503")
+        })
     }
 
     fn request(&self, described: Described) -> Result<Request<()>, Fault> {
@@ -105,6 +114,13 @@ fn explained(policy: &Policy, preview: &Preview<'_>) -> String {
         }
         Selection::Refused(_) | Selection::Limits(_) => write_limits(&mut text, policy, preview),
     };
+    if preview.decision.is_some_and(|decision| decision.is_degraded()) {
+        let _ = writeln!(
+            text,
+            "\nThe shared store could not be asked: this is what a process alone would say that has \
+             counted nothing yet."
+        );
+    }
     let _ = write_answer(&mut text, preview);
     text
 }

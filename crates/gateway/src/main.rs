@@ -21,6 +21,7 @@ mod page;
 mod problem;
 mod serve;
 mod settings;
+mod shared;
 mod upstream;
 mod wire;
 
@@ -33,8 +34,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use http::{Method, Uri};
 
-use assemble::Gateway;
+use assemble::Plan;
 use explain::{Described, HeaderLine};
+use shared::Asker;
 
 /// Rate limits in front of an HTTP service, from one file.
 #[derive(Debug, Parser)]
@@ -55,6 +57,9 @@ enum Command {
     Check {
         /// The file with the limits.
         file: PathBuf,
+        /// Also connect to the store of the file, and say what its servers lack.
+        #[arg(long)]
+        store: bool,
     },
     /// Say what would become of a request: which limits apply and why, and the answer.
     Explain {
@@ -76,20 +81,30 @@ enum Command {
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
-        Command::Serve { file } => with(&file, |gateway| {
-            log::begin(gateway.settings.log);
+        Command::Serve { file } => with(&file, |plan| {
+            log::begin(plan.settings.log);
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-            let served = runtime.and_then(|runtime| runtime.block_on(serve::serve(gateway)));
-            served.map_err(|error| error.to_string())
-        }),
-        Command::Check { file } => with(&file, |gateway| say(&check::table(&gateway.policy))),
-        Command::Explain { file, target, method, headers, peer } => with(&file, |gateway| {
-            let described = Described { method, target, headers, peer };
-            let runtime = tokio::runtime::Builder::new_current_thread().build();
             let runtime = runtime.map_err(|error| error.to_string())?;
-            say(&runtime.block_on(gateway.explain(described))?)
+            runtime.block_on(async {
+                let gateway = plan.start(Asker::Gateway)?;
+                serve::serve(gateway).await.map_err(|error| error.to_string())
+            })
+        }),
+        Command::Check { file, store } => with(&file, |plan| {
+            say(&check::table(&plan.policy))?;
+            if store { wait_for(check::store(plan.shared.as_ref()))? } else { Ok(()) }
+        }),
+        Command::Explain { file, target, method, headers, peer } => with(&file, |plan| {
+            let described = Described { method, target, headers, peer };
+            say(&wait_for(async { plan.start(Asker::Visitor)?.explain(described).await })??)
         }),
     }
+}
+
+/// Runs what has to be waited for.
+fn wait_for<T>(future: impl Future<Output = T>) -> Result<T, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    Ok(runtime.map_err(|error| error.to_string())?.block_on(future))
 }
 
 /// Prints to standard output, which may be closed.
@@ -105,8 +120,8 @@ fn complain(text: &dyn Display) {
 /// Does something with what a file describes, once its problems have been told.
 ///
 /// Ends with 2 when the file cannot be used, with 1 when what was to be done failed.
-fn with(file: &Path, act: impl FnOnce(Gateway) -> Result<(), String>) -> ExitCode {
-    let (gateway, problems) = match Gateway::from_file(file) {
+fn with(file: &Path, act: impl FnOnce(Plan) -> Result<(), String>) -> ExitCode {
+    let (plan, problems) = match Plan::from_file(file) {
         Ok(read) => read,
         Err(problems) => {
             complain(&problems);
@@ -114,7 +129,7 @@ fn with(file: &Path, act: impl FnOnce(Gateway) -> Result<(), String>) -> ExitCod
         }
     };
     complain(&problems);
-    match act(gateway) {
+    match act(plan) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format_args!("tollgate: {error}\n"));

@@ -1,5 +1,7 @@
 //! What is counted, for Prometheus. Every label comes from the config or from a list in here.
 
+mod backend;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,10 +15,11 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use tollgate_core::{Answer, Effect, Limit, Verdict};
+use tollgate_core::{Answer, Effect, Limit, Source, Verdict};
 use tollgate_http::{Outcome, Refusal};
 use tollgate_memory::Memory;
 use tollgate_policy::Policy;
+use tollgate_redis::Redis;
 
 /// Seconds; from what a refusal takes to what no client waits for.
 const BUCKETS: [f64; 11] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 5.0, 30.0];
@@ -34,8 +37,9 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Counters of this policy's limits over this store.
-    pub(crate) fn new(policy: &Policy, store: Arc<Memory>) -> Metrics {
+    /// Counters of this policy's limits over the store in this process, and over the shared one, if
+    /// there is one.
+    pub(crate) fn new(policy: &Policy, store: Arc<Memory>, shared: Option<Arc<Redis>>) -> Metrics {
         let mut registry = Registry::with_prefix("tollgate");
         let seconds = Histogram::new(BUCKETS);
         let no_answer = Counter::default();
@@ -55,6 +59,9 @@ impl Metrics {
             seconds.clone(),
         );
         let store = OfStore::register(store, &mut registry);
+        if let Some(shared) = shared {
+            registry.register_collector(Box::new(backend::Backend(shared)));
+        }
         Metrics { registry, limits, requests, answers, upstream, no_answer, seconds, store }
     }
 
@@ -96,6 +103,11 @@ impl Metrics {
                     Verdict::Deny(_) => of_limit.deny.inc(),
                     Verdict::Never => of_limit.never.inc(),
                 };
+                match answer.source() {
+                    Source::Store => {}
+                    Source::Share(_) => drop(of_limit.local.inc()),
+                    Source::Nobody => drop(of_limit.unasked.inc()),
+                }
             }
         }
     }
@@ -132,6 +144,15 @@ struct OfLimit {
     deny: Counter,
     never: Counter,
     given_back: Counter,
+    /// Decided by this process alone, or not at all, since the shared store could not be asked.
+    local: Counter,
+    unasked: Counter,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FallbackLabels {
+    limit: String,
+    mode: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -156,6 +177,12 @@ impl OfLimit {
             decisions.clone(),
         );
         registry.register("given_back", "Charges given back by their answers", given_back.clone());
+        let fallback = Family::<FallbackLabels, Counter>::default();
+        registry.register(
+            "fallback",
+            "What a limit said while the shared store could not be asked, by its `on_error`",
+            fallback.clone(),
+        );
         let enabled = policy.limits().filter(|spec| spec.is_enabled());
         let named = enabled.flat_map(|spec| {
             let effect = match spec.effect() {
@@ -172,12 +199,18 @@ impl OfLimit {
                     let labels = DecisionLabels { limit: name.to_owned(), effect, verdict };
                     decisions.get_or_create(&labels).clone()
                 };
+                let without = |mode| {
+                    let labels = FallbackLabels { limit: name.to_owned(), mode };
+                    fallback.get_or_create(&labels).clone()
+                };
                 let labels = LimitLabels { limit: name.to_owned() };
                 let of_limit = OfLimit {
                     allow: said("allow"),
                     deny: said("deny"),
                     never: said("never"),
                     given_back: given_back.get_or_create(&labels).clone(),
+                    local: without("local"),
+                    unasked: without("allow"),
                 };
                 (name.into(), of_limit)
             })

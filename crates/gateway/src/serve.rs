@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -26,10 +27,8 @@ pub(crate) async fn serve(gateway: Gateway) -> io::Result<()> {
     let metrics = metrics_listener(settings.metrics).await?;
     let (stop, stopped) = watch::channel(false);
 
-    let metrics_address = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
-    // Traffic is served whether or not anybody reads what is printed.
-    let _ = gateway.announce(&mut io::stdout().lock(), listener.local_addr()?, metrics_address);
-    tracing::info!(listen = %listener.local_addr()?, "serving");
+    let (address, metrics_address) =
+        (listener.local_addr()?, metrics.as_ref().map(TcpListener::local_addr).transpose()?);
 
     let noise = gateway.noise.clone();
     let summing_up = tokio::spawn(async move { noise.sum_up().await });
@@ -48,7 +47,7 @@ pub(crate) async fn serve(gateway: Gateway) -> io::Result<()> {
             SCRAPERS,
             gateway.noise.clone(),
             stopped.clone(),
-            std::time::Duration::ZERO,
+            Duration::ZERO,
         );
         tokio::spawn(run)
     });
@@ -61,6 +60,13 @@ pub(crate) async fn serve(gateway: Gateway) -> io::Result<()> {
         stopped,
         settings.shutdown,
     ));
+
+    // Traffic is served whether or not the store is there, and anybody reads what is printed.
+    if let Some((_, redis)) = &gateway.shared {
+        let _ = tokio::time::timeout(CONNECTED, redis.connected()).await;
+    }
+    let _ = gateway.announce(&mut io::stdout().lock(), address, metrics_address);
+    tracing::info!(listen = %address, "serving");
 
     tokio::select! {
         _ = terminated.recv() => {}
@@ -81,6 +87,9 @@ pub(crate) async fn serve(gateway: Gateway) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// How long what is printed waits for the store, to say whether it is there.
+const CONNECTED: Duration = Duration::from_millis(300);
 
 /// Connections to the metrics at once.
 const SCRAPERS: usize = 16;

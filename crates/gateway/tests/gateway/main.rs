@@ -20,4 +20,5 @@ mod program;
 mod shutdown;
 mod slow;
 mod spelling;
+mod store;
 mod upstream;
