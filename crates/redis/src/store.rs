@@ -188,6 +188,8 @@ impl Redis {
         let deadline = Instant::now() + self.deadline;
         self.denials.given(receipt.limit(), receipt.key());
         let given = self.caller.ask(&request, deadline).await;
+        // Who asked in between may have come to the server first.
+        self.denials.given(receipt.limit(), receipt.key());
         given.map(drop).map_err(|fault| error_of(&fault))
     }
 }

@@ -10,6 +10,9 @@
 )]
 
 mod check;
+mod flood;
 mod lifetimes;
+mod lost_replies;
 mod poison;
+mod scripts_lost;
 mod shop;

@@ -1,0 +1,179 @@
+//! One key asked for all the time: refusals that are still true cost the server nothing, and nobody.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::Instant;
+use tollgate_core::{Algorithm, Anchor, Charge, Limit, Mode, Span, Store};
+use tollgate_redis::Redis;
+use tollgate_servers::{ChaosProxy, Fault, Server, Way};
+
+use crate::shop::{ALGORITHMS, ask, limit, receipt, store};
+
+/// How many scripts a server has run.
+fn calls(server: &Server) -> u64 {
+    let stats = server.command(&["INFO", "commandstats"]).text();
+    let of = |name: &str| {
+        let line = stats.lines().find_map(|line| line.strip_prefix(name))?;
+        line.strip_prefix(":calls=")?.split(',').next()?.parse::<u64>().ok()
+    };
+    of("cmdstat_evalsha").unwrap_or(0) + of("cmdstat_eval").unwrap_or(0)
+}
+
+/// 64 tasks ask for one key as fast as they can; how many were asked and passed.
+async fn flood(store: &Redis, limit: &Limit, span: Duration) -> (u64, u64) {
+    let (asked, passed) = (AtomicU64::new(0), AtomicU64::new(0));
+    let end = Instant::now() + span;
+    let callers = (0..64).map(async |_| {
+        while Instant::now() < end {
+            let decision = ask(store, Mode::Charge, &[Charge::new(limit, "ann")]).await;
+            asked.fetch_add(1, Ordering::Relaxed);
+            passed.fetch_add(u64::from(decision.is_allowed()), Ordering::Relaxed);
+            tokio::task::yield_now().await;
+        }
+    });
+    join_all(callers).await;
+    (asked.into_inner(), passed.into_inner())
+}
+
+/// T33, B33.
+#[tokio::test]
+async fn a_flooded_key_costs_the_server_little_and_its_clients_nothing() {
+    const SECONDS: u64 = 3;
+    let floods = ALGORITHMS.map(async |algorithm| {
+        let server = Server::redis().start();
+        let store = store(&server.url()).await;
+        let limit = limit("api", algorithm, 10, Span::SECOND);
+        // All who come before the first refusal is known ask for themselves.
+        while ask(&store, Mode::Charge, &[Charge::new(&limit, "ann")]).await.is_allowed() {}
+        let before = calls(&server);
+        let (asked, passed) = flood(&store, &limit, Duration::from_secs(SECONDS)).await;
+        let calls = calls(&server) - before;
+        let what = format!("{algorithm:?}: {asked} asked, {passed} passed, {calls} calls");
+        assert!(asked > 10_000, "{what}");
+        // A start of the windows on the way, and whatever may pass at once.
+        assert!(passed <= 10 * SECONDS + 10 + limit.capacity(), "{what}");
+        assert!(passed >= 10 * (SECONDS - 1), "{what}");
+        // Two a second are the pulse, and the last of a span.
+        assert!(calls <= (2 * 10 + 11) * SECONDS + limit.capacity(), "{what}");
+    });
+    join_all(floods).await;
+}
+
+#[tokio::test]
+async fn a_high_limit_is_used_up_by_whoever_asks_for_more() {
+    let server = Server::redis().start();
+    let store = store(&server.url()).await;
+    let rate = 2_000;
+    let limit = limit("api", Algorithm::TokenBucket, rate, Span::SECOND);
+    // The burst first, so that only the rate is left.
+    while ask(&store, Mode::UpTo, &[Charge::new(&limit, "ann").cost(rate)]).await.granted() > 10 {}
+    let begun = Instant::now();
+    let (asked, passed) = flood(&store, &limit, Duration::from_secs(2)).await;
+    let due = begun.elapsed().as_secs_f64() * rate as f64;
+    let share = passed as f64 / due;
+    assert!((0.97..1.02).contains(&share), "{passed} of {due:.0} passed, {asked} asked");
+}
+
+/// The end that every refusal tells is the same, nobody passes before, and nobody waits longer.
+#[tokio::test]
+async fn a_remembered_refusal_ends_when_it_says() {
+    let server = Server::redis().start();
+    let store = store(&server.url()).await;
+    for algorithm in ALGORITHMS {
+        let limit = limit("api", algorithm, 2, Span::from_millis(400));
+        let charges = [Charge::new(&limit, "ann")];
+        // The least of a few: a busy machine may keep anybody waiting.
+        let mut least = Span::HOUR;
+        for _ in 0..5 {
+            let mut end = None;
+            loop {
+                let decision = ask(&store, Mode::Charge, &charges).await;
+                let now = decision.answers().next().unwrap().now();
+                let Some(wait) = decision.retry_after() else {
+                    let Some(end) = end else { continue };
+                    assert!(now >= end, "{algorithm:?}: {now:?} before {end:?}");
+                    least = least.min(now.since(end));
+                    break;
+                };
+                assert_eq!(*end.get_or_insert(now.after(wait)), now.after(wait), "{algorithm:?}");
+                tokio::task::yield_now().await;
+            }
+        }
+        assert!(least < Span::from_millis(10), "{algorithm:?}: {least:?} late");
+    }
+}
+
+#[tokio::test]
+async fn what_is_given_back_here_ends_a_refusal_at_once() {
+    let server = Server::redis().start();
+    let store = store(&server.url()).await;
+    let limit = limit("api", Algorithm::FixedWindow(Anchor::FirstHit), 1, Span::HOUR);
+    let charges = [Charge::new(&limit, "ann")];
+    for _ in 0..50 {
+        let mut first = ask(&store, Mode::Charge, &charges).await;
+        assert!(first.is_allowed());
+        assert!(ask(&store, Mode::Charge, &charges).await.is_denied());
+        assert!(ask(&store, Mode::Charge, &charges).await.is_denied());
+        store.give(receipt(&mut first, "ann").unwrap(), 0).await.unwrap();
+    }
+}
+
+/// Asked and refused while the server is still asking for the script that gives back.
+#[tokio::test]
+async fn a_refusal_from_before_what_is_given_back_has_come_ends_too() {
+    let server = Server::redis().start();
+    let proxy = ChaosProxy::new(server.port(), 1);
+    let store = store(&proxy.url()).await;
+    let limit = limit("api", Algorithm::FixedWindow(Anchor::FirstHit), 1, Span::HOUR);
+    let charges = [Charge::new(&limit, "ann")];
+    let mut first = ask(&store, Mode::Charge, &charges).await;
+    let by = Duration::from_millis(20);
+    proxy.inject(Way::Replies, Fault::Delay { by, jitter: Duration::ZERO });
+    let give = store.give(receipt(&mut first, "ann").unwrap(), 0);
+    // Sent right behind it, and refused, since the server does not know the script of the other.
+    let refused = async {
+        tokio::task::yield_now().await;
+        assert!(ask(&store, Mode::Charge, &charges).await.is_denied());
+    };
+    let (given, ()) = tokio::join!(give, refused);
+    given.unwrap();
+    assert!(ask(&store, Mode::Charge, &charges).await.is_allowed());
+}
+
+#[tokio::test]
+async fn another_cost_or_another_set_is_not_refused_along() {
+    let server = Server::redis().start();
+    let store = store(&server.url()).await;
+    let narrow = limit("narrow", Algorithm::SlidingLog, 5, Span::HOUR);
+    let wide = limit("wide", Algorithm::SlidingLog, 100, Span::HOUR);
+    let of = |cost| Charge::new(&narrow, "ann").cost(cost);
+    assert!(ask(&store, Mode::Charge, &[of(3)]).await.is_allowed());
+    assert!(ask(&store, Mode::Charge, &[of(3)]).await.is_denied());
+    assert!(ask(&store, Mode::Charge, &[Charge::new(&narrow, "bob").cost(3)]).await.is_allowed());
+    assert!(ask(&store, Mode::Charge, &[of(3).shadow()]).await.is_allowed());
+    assert!(ask(&store, Mode::Charge, &[of(1)]).await.is_allowed());
+    let both = [of(3), Charge::new(&wide, "ann").cost(3)];
+    assert!(ask(&store, Mode::Charge, &both).await.is_denied());
+    assert!(ask(&store, Mode::Charge, &both[1..]).await.is_allowed());
+    assert!(ask(&store, Mode::Charge, &[of(1)]).await.is_allowed());
+    assert!(ask(&store, Mode::Charge, &[of(6)]).await.retry_after().is_none());
+}
+
+/// Elsewhere given back: believed for 100 ms at most.
+#[tokio::test]
+async fn what_another_instance_gives_back_counts_within_100_ms() {
+    let server = Server::redis().start();
+    let (here, there) = (store(&server.url()).await, store(&server.url()).await);
+    let limit = limit("api", Algorithm::FixedWindow(Anchor::FirstHit), 1, Span::HOUR);
+    let charges = [Charge::new(&limit, "ann")];
+    let mut first = ask(&there, Mode::Charge, &charges).await;
+    assert!(ask(&here, Mode::Charge, &charges).await.is_denied());
+    there.give(receipt(&mut first, "ann").unwrap(), 0).await.unwrap();
+    let begun = Instant::now();
+    while ask(&here, Mode::Charge, &charges).await.is_denied() {
+        tokio::task::yield_now().await;
+    }
+    assert!(begun.elapsed() < Duration::from_millis(130), "{:?}", begun.elapsed());
+}

@@ -1,0 +1,102 @@
+//! Servers that forget scripts, connections, or everything, while they are asked.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tollgate_core::{Algorithm, Charge, Mode, Span, Store};
+use tollgate_servers::Server;
+
+use crate::shop::{ask, limit, limits, receipt, store};
+
+/// B109: not one error comes of it, nor is anything charged twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn scripts_that_are_flushed_every_10_ms_cost_no_error() {
+    for server in [Server::redis().start(), Server::valkey().start()] {
+        let store = store(&server.url()).await;
+        let mut limits = limits(10_000, Span::from_secs(100_000));
+        // Its queue is short, whatever its amount.
+        limits.retain(|limit| !matches!(limit.algorithm(), Algorithm::LeakyBucket(_)));
+        let done = AtomicBool::new(false);
+        let counted = AtomicU64::new(0);
+        let asking = join_all((0..16).map(async |task: usize| {
+            for n in 0..200 {
+                let limit = &limits[(task + n) % limits.len()];
+                let mut decision = ask(&store, Mode::Charge, &[Charge::new(limit, "ann")]).await;
+                // Of 200, each refunds 50.
+                if n % 4 == 0 {
+                    store.give(receipt(&mut decision, "ann").unwrap(), 0).await.unwrap();
+                } else {
+                    counted.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }));
+        std::thread::scope(|scope| {
+            let flushing = scope.spawn(|| {
+                let mut client = server.client();
+                let mut flushes = 0;
+                while !done.load(Ordering::Relaxed) {
+                    client.command(&["SCRIPT", "FLUSH"]).unwrap();
+                    flushes += 1;
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                flushes
+            });
+            tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(asking));
+            done.store(true, Ordering::Relaxed);
+            assert!(flushing.join().unwrap() > 3);
+        });
+        let mut used = 0;
+        for limit in &limits {
+            let peek = [Charge::new(limit, "ann").cost(0)];
+            used += limit.capacity() - ask(&store, Mode::Peek, &peek).await.remaining();
+        }
+        // A bucket leaks one in 10 s, and what leaked away of a charge is not given back.
+        let counted = counted.load(Ordering::Relaxed);
+        assert!(counted.abs_diff(used) < 10, "{used} of {counted}");
+    }
+}
+
+/// B109, B123: the server is killed and comes back empty; who asks is told so or decided.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_comes_back_empty_decides_again_within_a_second() {
+    let server = Server::redis().start();
+    let store = store(&server.url()).await;
+    let limit = limit("api", Algorithm::SlidingLog, 1, Span::HOUR);
+    for _ in 0..5 {
+        assert!(ask(&store, Mode::Charge, &[Charge::new(&limit, "ann")]).await.is_allowed());
+        server.restart();
+        let begun = tokio::time::Instant::now();
+        loop {
+            match store.decide(Mode::Peek, &[Charge::new(&limit, "ann")]).await {
+                Ok(decision) => {
+                    assert!(decision.is_allowed(), "it remembers nothing");
+                    break;
+                }
+                Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
+            }
+        }
+        let took = begun.elapsed();
+        assert!(took < Duration::from_secs(1), "{took:?}");
+    }
+}
+
+/// B123: a connection that was closed while nobody asked.
+#[tokio::test]
+async fn the_first_decision_after_a_closed_connection_is_a_decision() {
+    let server = Server::redis().start();
+    let store = store(&server.url()).await;
+    let limit = limit("api", Algorithm::TokenBucket, 1_000, Span::SECOND);
+    for _ in 0..20 {
+        ask(&store, Mode::Charge, &[Charge::new(&limit, "ann")]).await;
+        server.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+        // The end of it is seen, and a new one made, before anybody asks.
+        let clients =
+            || server.command(&["CLIENT", "LIST", "TYPE", "normal"]).text().lines().count();
+        while clients() < 2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        store.connected().await;
+        ask(&store, Mode::Charge, &[Charge::new(&limit, "ann")]).await;
+    }
+}
