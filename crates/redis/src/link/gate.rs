@@ -1,6 +1,5 @@
 //! A breaker before a server: one that does not answer is left alone, but for a probe now and then.
 
-use core::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use redis::Value;
@@ -9,6 +8,7 @@ use tollgate_core::Tick;
 use tollgate_core::breaker::{Breaker, Circuit, Passage, Report, Status};
 
 use super::backoff::jitter;
+use super::live::{Live, Sent};
 use crate::fault::{Class, Fault, Ran};
 
 /// The circuit of one server.
@@ -27,8 +27,11 @@ impl Gate {
     /// Makes a call, unless the server is left alone now.
     pub(crate) async fn through(
         &self,
-        call: impl Future<Output = Result<Value, Fault>>,
+        live: &Live,
+        sent: Sent<'_>,
+        deadline: Instant,
     ) -> Result<Value, Fault> {
+        let call = live.call(sent, deadline);
         let Some(breaker) = self.breaker else { return call.await };
         let (now, draw) = self.moment();
         let Passage::Through(permit) = breaker.ask(&mut self.lock(), now, draw) else {
@@ -46,6 +49,9 @@ impl Gate {
             Err(fault) if fault.class().counts() => Report::Fault,
             _ => Report::Good,
         };
+        if permit.is_probe() {
+            live.probed(&result);
+        }
         let (now, draw) = self.moment();
         breaker.report(&mut self.lock(), permit, report, now, draw);
         result

@@ -24,6 +24,8 @@ pub(crate) struct Live {
     /// Of these, the ones nobody waits for. A later reply shows that all of them are answered.
     abandoned: AtomicUsize,
     most: usize,
+    /// Probes in a row that stayed unanswered.
+    missed: AtomicUsize,
     nudge: Notify,
     retired: OnceLock<Class>,
     retire: Notify,
@@ -43,6 +45,7 @@ impl Live {
             in_flight: AtomicUsize::new(0),
             abandoned: AtomicUsize::new(0),
             most,
+            missed: AtomicUsize::new(0),
             nudge: Notify::new(),
             retired: OnceLock::new(),
             retire: Notify::new(),
@@ -71,6 +74,16 @@ impl Live {
             self.retire(fault.class());
         }
         result
+    }
+
+    /// Takes what became of a probe. Two that nobody answers end the connection: where packets were
+    /// lost for a while, a new one is open long before the old one has sent them again.
+    pub(crate) fn probed(&self, result: &Result<Value, Fault>) {
+        if !matches!(result, Err(fault) if fault.class() == Class::Timeout) {
+            self.missed.store(0, Ordering::Relaxed);
+        } else if self.missed.fetch_add(1, Ordering::Relaxed) > 0 {
+            self.retire(Class::Timeout);
+        }
     }
 
     /// How many calls wait in the connection.
@@ -111,6 +124,10 @@ impl Live {
             match timeout(pause * 2, dial::ask(&mut connection, &ping)).await {
                 Err(_) => return Fault::unknown(Class::Timeout),
                 Ok(Err(fault)) if dial::refuses(fault.class()) => return fault,
+                // A reply was lost on the way, and each since then has gone to the wrong caller.
+                Ok(Ok(reply)) if reply != Value::SimpleString("PONG".to_owned()) => {
+                    return Fault::unknown(Class::Protocol);
+                }
                 Ok(_) => {}
             }
             self.abandoned.fetch_sub(abandoned, Ordering::Relaxed);

@@ -95,7 +95,7 @@ impl Server {
     pub(crate) async fn call(&self, sent: Sent<'_>, deadline: Instant) -> Result<Value, Fault> {
         let live = self.live.borrow().clone();
         match live {
-            Some(live) => self.shared.gate.through(live.call(sent, deadline)).await,
+            Some(live) => self.shared.gate.through(&live, sent, deadline).await,
             None => Err(self.absent()),
         }
     }
