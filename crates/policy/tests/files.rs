@@ -102,7 +102,7 @@ fn a_problem_shows_place_line_caret_and_what_was_expected() {
          4 | burts = 20\n  \
          | ^^^^^\n  \
          = expected one of `name`, `rate`, `burst`, `algorithm`, `window`, `tick`, `on_error`, \
-         `overrides`, `by`, `fallback`, `when`, `cost`, `count`, `failures`, `message`, `shadow`, `enabled`\n  \
+         `lease`, `overrides`, `by`, `fallback`, `when`, `cost`, `count`, `failures`, `message`, `shadow`, `enabled`\n  \
          = help: did you mean `burst`?\n"
     );
 }
@@ -156,6 +156,9 @@ const WRONG: &[(&str, usize, &str)] = &[
     ("rate = \"10/s\"\non_error = \"deney\"", 4, "did you mean `deny`?"),
     ("rate = \"10/s\"\non_error = \"open\"", 4, "`local`, `deny`, `allow`"),
     ("rate = \"10/s\"\non_error = false", 4, "`local`"),
+    ("rate = \"10/s\"\nlease = \"10\"", 4, "`\"1%\"` to `\"50%\"`"),
+    ("rate = \"10/s\"\nlease = \"51%\"", 4, "is no such part"),
+    ("rate = \"10/s\"\nalgorithm = \"leaky-bucket\"\nlease = \"5%\"", 5, "leases nothing"),
     ("rate = \"10/s\"\nby = [\"cleint\"]", 4, "did you mean `client`?"),
     ("rate = \"10/s\"\nby = []", 4, "at least one part"),
     ("rate = \"10/s\"\nby = [\"header:\"]", 4, "not a part of a key"),
@@ -246,6 +249,14 @@ fn on_error_holds_for_every_window_of_a_limit_and_is_local_unless_said() {
     let modes = |spec: &LimitSpec| spec.every_limit().map(Limit::on_error).collect::<Vec<_>>();
     let modes: Vec<_> = policy.limits().map(modes).collect();
     assert_eq!(modes, [vec![OnError::Deny; 3], vec![OnError::Local]]);
+}
+
+#[test]
+fn a_lease_is_a_part_of_the_capacity() {
+    let policy = good(&limit("rate = \"1000/s\"\nlease = \"10%\""));
+    let leases: Vec<u64> =
+        policy.limits().flat_map(LimitSpec::every_limit).map(Limit::lease).collect();
+    assert_eq!(leases, [100]);
 }
 
 /// What is doubtful, its line, and a word of what is said.

@@ -92,6 +92,7 @@ fn windows(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<LimitSpec>
     let algorithm = algorithm(section);
     let resolution = section.choice("tick", &TICKS);
     let on_error = section.choice("on_error", &ON_ERRORS).unwrap_or_default();
+    let lease = section.text("lease", LEASE).map(|text| lease(reading, &text, algorithm));
     let overrides = section.section("overrides").map(|mut overrides| overrides.rest());
     let overrides: Vec<_> = overrides
         .into_iter()
@@ -100,7 +101,8 @@ fn windows(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<LimitSpec>
         .collect();
 
     let (name, rates, algorithm) = (name?, rates?, algorithm?);
-    let form = Form { name: name.as_str(), algorithm, resolution, on_error };
+    let lease = lease.unwrap_or(Some(0))?;
+    let form = Form { name: name.as_str(), algorithm, resolution, on_error, lease };
     // A burst that cannot be read was told; the rates alone would mean something else.
     let windows = match burst {
         Some(None) => None,
@@ -112,6 +114,25 @@ fn windows(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<LimitSpec>
         let windows = rates::windows(reading, &form, &rates?, None);
         Some(spec?.override_for(value.into_string(), windows?))
     })
+}
+
+const LEASE: &str = "a part of the capacity from `\"1%\"` to `\"50%\"`";
+
+/// So many per cent.
+fn lease(reading: &Reading<'_>, text: &Text, algorithm: Option<Algorithm>) -> Option<u8> {
+    let percent = text.as_str().strip_suffix('%').and_then(|digits| digits.trim().parse().ok());
+    match (percent, algorithm) {
+        (_, Some(Algorithm::LeakyBucket(_))) => {
+            let why = "a leaky-bucket leases nothing, since its places have an order";
+            reading.refuse(text, why, "no `lease` beside `algorithm = \"leaky-bucket\"`");
+            None
+        }
+        (Some(percent @ 1..=50), _) => Some(percent),
+        _ => {
+            reading.refuse(text, format!("`{}` is no such part", text.shown()), LEASE);
+            None
+        }
+    }
 }
 
 fn algorithm(section: &mut Section<'_>) -> Option<Algorithm> {

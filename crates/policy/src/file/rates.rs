@@ -17,6 +17,8 @@ pub(super) struct Form<'f> {
     pub(super) algorithm: Algorithm,
     pub(super) resolution: Option<Resolution>,
     pub(super) on_error: OnError,
+    /// Per cent.
+    pub(super) lease: u8,
 }
 
 /// A burst that stands in a key of its own.
@@ -57,8 +59,10 @@ pub(super) fn windows(
                 [_] => form.name.to_owned(),
                 _ => format!("{}-{}", form.name, quota.period()),
             };
-            let mut limit =
-                Limit::builder(&name, quota).algorithm(form.algorithm).on_error(form.on_error);
+            let mut limit = Limit::builder(&name, quota)
+                .algorithm(form.algorithm)
+                .on_error(form.on_error)
+                .lease(form.lease);
             if let Some(resolution) = form.resolution {
                 limit = limit.resolution(resolution);
             }
