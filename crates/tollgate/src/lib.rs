@@ -1,11 +1,13 @@
 #![doc = include_str!("../docs/front.md")]
 
 pub mod guide;
+#[cfg(feature = "redis")]
+pub mod redis;
 
 pub use tollgate_core::{
     Algorithm, Anchor, Answer, Charge, Clock, Decision, Effect, Key, Limit, LimitBuilder,
-    LimitError, LocalStore, ManualClock, Mode, Queue, Quota, QuotaError, Receipt, Receipts, Reply,
-    Resolution, Span, SpanError, Store, StoreError, Tick, Verdict,
+    LimitError, LocalStore, ManualClock, Mode, OnError, Queue, Quota, QuotaError, Receipt,
+    Receipts, Reply, Resolution, Source, Span, SpanError, Store, StoreError, Tick, Verdict,
 };
 pub use tollgate_memory::{Memory, Single};
 
