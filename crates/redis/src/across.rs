@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 
 use futures_util::future::join_all;
 use redis::Value;
-use tokio::time::{Duration, Instant};
+use tokio::time::{Duration, Instant, timeout_at};
 use tollgate_core::Mode;
 
 use crate::fault::{Class, Fault};
@@ -18,7 +18,7 @@ use crate::reading::Reading;
 use crate::request::{Ask, Question, Request};
 use crate::store::Redis;
 
-/// How long what was charged may take to be given back when the deadline has passed.
+/// How long what was charged may take to be given back, also when the deadline has passed.
 const GIVING_BACK: Duration = Duration::from_secs(1);
 
 /// What became of asking about every entry.
@@ -99,7 +99,9 @@ impl Redis {
                 .filter(|group| !refusing(group))
                 .flat_map(|group| group.iter().copied())
                 .collect();
-            self.give_back(question, heard, &charged, deadline).await;
+            let giving = tokio::spawn(self.giving_back(question, heard, &charged));
+            // What is not given back by then is so later, and nobody need wait for it.
+            let _ = timeout_at(deadline, giving).await;
         }
     }
 
@@ -134,27 +136,15 @@ impl Redis {
         }
     }
 
-    /// Gives back what these entries were charged.
-    async fn give_back(
-        &self,
-        question: &Question<'_, '_, '_>,
-        heard: &Heard,
-        entries: &[usize],
-        deadline: Instant,
-    ) {
-        let requests = self.to_give_back(question, heard, entries);
-        // What cannot be given back stays charged: refused too often rather than too seldom.
-        join_all(requests.iter().map(|request| self.caller.ask(request, deadline))).await;
-    }
-
-    /// Gives back all that is known to be charged, apart from the decision.
+    /// Gives back what these entries are known to be charged, apart from the decision. What cannot be
+    /// given back stays charged: refused too often rather than too seldom.
     pub(crate) fn giving_back(
         &self,
         question: &Question<'_, '_, '_>,
         heard: &Heard,
+        entries: &[usize],
     ) -> impl Future<Output = ()> + Send + use<> {
-        let entries: Vec<usize> = (0..question.entries.len()).collect();
-        let requests = self.to_give_back(question, heard, &entries);
+        let requests = self.to_give_back(question, heard, entries);
         let caller = self.caller.clone();
         async move {
             let deadline = Instant::now() + GIVING_BACK;

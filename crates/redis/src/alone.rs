@@ -48,7 +48,8 @@ impl Redis {
         let all_pass = passes && here.as_ref().is_ok_and(|here| here.passes);
         if passes && !all_pass && mode != Mode::Peek {
             // The deadline may have passed, and nobody need wait for this.
-            tokio::spawn(self.giving_back(question, heard));
+            let all: Vec<usize> = (0..question.entries.len()).collect();
+            tokio::spawn(self.giving_back(question, heard, &all));
         }
         let here = here?;
         let take = heard.take.filter(|_| mode_here != Mode::UpTo).or(here.take);

@@ -9,6 +9,7 @@
     reason = "tests panic, and count, and live in real time beside a real server"
 )]
 
+mod across;
 mod check;
 mod flood;
 mod lifetimes;
@@ -16,3 +17,5 @@ mod lost_replies;
 mod poison;
 mod scripts_lost;
 mod shop;
+mod steps;
+mod together;
