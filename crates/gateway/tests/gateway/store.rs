@@ -169,6 +169,24 @@ fn a_frozen_redis_holds_no_request() {
 }
 
 #[test]
+fn all_limits_of_a_client_lie_in_one_slot_of_a_cluster() {
+    let cluster = Server::redis().cluster(0);
+    let seeds = cluster.urls().join(",").replace("redis://", "");
+    let limits = "replicas = 1\n\
+        [[limit]]\nname = \"a\"\nrate = \"5/hour\"\nby = [\"client\"]\n\
+        [[limit]]\nname = \"b\"\nrate = \"9/hour\"\nby = [\"route\", \"client\"]\nwhen = \"/a/{id}\"\n\
+        [[limit]]\nname = \"c\"\nrate = \"9/hour\"\nby = [\"client\", \"path\", \"method\"]\n";
+    let gateway = Program::serve(&patient(&format!("redis-cluster://{seeds}"), limits));
+    until("the cluster is known", || {
+        ask(&gateway, "/a/7").header("x-ratelimit-degraded").is_none().then_some(())
+    });
+    let keys: Vec<_> =
+        cluster.nodes().iter().map(|node| node.command(&["DBSIZE"]).integer().unwrap()).collect();
+    assert_eq!(keys.iter().sum::<i64>(), 3, "{keys:?}");
+    assert!(keys.contains(&3), "{keys:?}");
+}
+
+#[test]
 fn explain_tells_what_the_servers_count() {
     let server = Server::redis().start();
     let config = patient(&server.url(), ONE);
