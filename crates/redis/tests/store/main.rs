@@ -10,8 +10,11 @@
 )]
 
 mod across;
+mod alone;
 mod check;
 mod flood;
+mod full;
+mod hostile;
 mod lifetimes;
 mod lost_replies;
 mod poison;

@@ -67,10 +67,6 @@ pub(crate) async fn ask<'l>(store: &Redis, mode: Mode, charges: &[Charge<'l, '_>
     decision
 }
 
-pub(crate) async fn charge<'l>(store: &Redis, charge: Charge<'l, '_>) -> Decision<'l> {
-    ask(store, Mode::Charge, &[charge]).await
-}
-
 /// The receipt of a decision of one charge.
 pub(crate) fn receipt<'k, 'l: 'k>(
     decision: &mut Decision<'l>,
