@@ -8,54 +8,63 @@
     reason = "a test ends by a panic, and its parts are read by one more program"
 )]
 
-#[path = "twins/log.rs"]
-mod log;
-#[path = "twins/machine.rs"]
-mod machine;
-#[path = "twins/words.rs"]
-mod words;
+#[path = "twins/compare.rs"]
+mod compare;
 
-use tollgate_conformance::Form;
 use tollgate_core::algorithm::twin;
+use tollgate_servers::Server;
 
-use machine::Change;
-
-const BUCKETS: [Form; 2] = [Form::TokenBucket, Form::LeakyBucket];
-const FIXED_WINDOWS: [Form; 3] = [Form::FixedSpread, Form::FixedClock, Form::FixedFirstHit];
+use compare::{BUCKET, Change, FIXED, LOG, NamedRule, RULES, Run, SLIDING, compare};
 
 /// With `cargo test --profile laws`, as fast as a release build.
 const RECORDS: u64 = 10_000_000;
 
-fn hold(forms: &[Form]) {
-    let compared = match forms {
-        [Form::SlidingLog] => log::compare(0, RECORDS, None),
-        _ => words::compare(forms, 0, RECORDS, None),
-    };
-    let tally = compared.unwrap_or_else(|difference| panic!("{difference:#?}"));
-    println!("{forms:?}: {tally:?}");
+/// On each real server: the first of the same records.
+const SERVED: u64 = 100_000;
+
+fn hold(rule: NamedRule, run: Run<'_>) {
+    let tally = compare(rule, run).unwrap_or_else(|difference| panic!("{difference:#?}"));
+    println!("{rule:?}: {tally:?}");
     let reached = [tally.passed, tally.denied, tally.never, tally.re_anchored, tally.given];
-    assert!(reached.iter().all(|n| *n > 10_000), "all of it was reached: {tally:?}");
-    assert!(tally.settled_up > 10_000, "all of it was reached: {tally:?}");
+    let many = run.records / 1_000;
+    assert!(reached.iter().all(|n| *n > many), "all of it was reached: {tally:?}");
+    assert!(tally.settled_up > many, "all of it was reached: {tally:?}");
 }
 
 #[test]
 fn buckets_are_equal() {
-    hold(&BUCKETS);
+    hold(BUCKET, Run::of(RECORDS));
 }
 
 #[test]
 fn fixed_windows_are_equal() {
-    hold(&FIXED_WINDOWS);
+    hold(FIXED, Run::of(RECORDS));
 }
 
 #[test]
 fn sliding_windows_are_equal() {
-    hold(&[Form::SlidingWindow]);
+    hold(SLIDING, Run::of(RECORDS));
 }
 
 #[test]
 fn sliding_logs_are_equal() {
-    hold(&[Form::SlidingLog]);
+    hold(LOG, Run::of(RECORDS));
+}
+
+#[test]
+fn all_are_equal_on_a_real_redis() {
+    hold_on(&Server::redis().start());
+}
+
+#[test]
+fn all_are_equal_on_a_real_valkey() {
+    hold_on(&Server::valkey().start());
+}
+
+fn hold_on(server: &Server) {
+    for rule in RULES {
+        hold(rule, Run { server: Some(server), ..Run::of(SERVED) });
+    }
 }
 
 /// Whatever line of a twin is changed, it is noticed: else equality would say little.
@@ -129,11 +138,11 @@ fn changes(function: &'static str, line: &'static str, start: usize) -> Vec<Chan
 /// Whether the changed twin answers otherwise than Rust, somewhere in few records.
 fn differs(change: &Change) -> bool {
     const FEW: u64 = 40_000;
-    let compared = match change.function.split('_').next().unwrap() {
-        "bucket" => words::compare(&BUCKETS, 0, FEW, Some(change)),
-        "fixed" | "replace" => words::compare(&FIXED_WINDOWS, 0, FEW, Some(change)),
-        "sliding" => words::compare(&[Form::SlidingWindow], 0, FEW, Some(change)),
-        _ => log::compare(0, FEW, Some(change)),
+    let rule = match change.function.split('_').next().unwrap() {
+        "bucket" => BUCKET,
+        "fixed" | "replace" => FIXED,
+        "sliding" => SLIDING,
+        _ => LOG,
     };
-    compared.is_err()
+    compare(rule, Run { change: Some(change), ..Run::of(FEW) }).is_err()
 }

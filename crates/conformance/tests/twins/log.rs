@@ -8,11 +8,10 @@ use tollgate_core::algorithm::{
     Charged, Log, Moment, Patience, Rule, Ruling, SlidingLog, State, Step,
 };
 
-use super::machine::{Change, Difference, Machine, Tally};
+use super::Run;
+use super::batch::{Batch, Difference, Tally};
+use super::machine::Program;
 use super::words::{LAST, instant};
-
-/// Doubles per record: 10 that are asked, 7 that Rust answered.
-const WIDTH: usize = 17;
 
 /// Keeps a ring as a store would: times less a base, the oldest at the head, and no more reads than
 /// a binary search needs.
@@ -33,49 +32,44 @@ local function give(now, charged, left, actual, limit, window)
     n = n - 1
   end
 end
-return function(t, length)
-  for i = 1, length, 17 do
-    local anew, act, now, cost, limit, window, far = t[i], t[i + 1], t[i + 2], t[i + 3], t[i + 4], t[i + 5], t[i + 6]
-    if anew == 1 then times, sums, head, n, base, before = {}, {}, 0, 0, 0, 0 end
-    reads = 0
-    local passes, a, b, first, rest, wait, shift = log_ask(at, n, before, now, cost, limit, window, far)
-    if passes ~= (t[i + 10] == 1) or a ~= t[i + 11] or b ~= t[i + 12] or wait ~= t[i + 13] or shift ~= t[i + 14] then
-      return i, 'log_ask', string.format('%s %.17g %.17g %.17g %.17g', tostring(passes), a, b, wait, shift)
+local function answer(anew, act, now, cost, limit, window, far, charged, left, actual)
+  if anew == 1 then times, sums, head, n, base, before = {}, {}, 0, 0, 0, 0 end
+  reads = 0
+  local passes, a, b, first, rest, wait, shift = log_ask(at, n, before, now, cost, limit, window, far)
+  if reads > 4 * math.log(n + 2) / math.log(2) + 4 then error(n .. ' entries took reads: ' .. reads) end
+  local room = log_room(a, b, 0, now, 0, limit, window, far)
+  local reset = log_reset(a, b, 0, now, 0, limit, window, far)
+  if reset > most then reset = most end
+  if act == 2 then
+    give(now, charged, left, actual, limit, window)
+  elseif act == 1 and passes then
+    local index, time, sum = log_record(n, a, b, rest, now, cost)
+    if first == n then base = 0 end
+    if time - base >= most then -- The clock has stepped back and forth by centuries.
+      for e = head + first, head + n - 1 do times[e] = times[e] + base end
+      base = 0
     end
-    if reads > 4 * math.log(n + 2) / math.log(2) + 4 then return i, 'log_ask', n .. ' entries took reads: ' .. reads end
-    local room = log_room(a, b, 0, now, 0, limit, window, far)
-    if room ~= t[i + 15] then return i, 'log_room', string.format('%.17g', room) end
-    local reset = log_reset(a, b, 0, now, 0, limit, window, far)
-    if reset > most then reset = most end
-    if reset ~= t[i + 16] then return i, 'log_reset', string.format('%.17g', reset) end
-    if act == 2 then
-      give(now, t[i + 7], t[i + 8], t[i + 9], limit, window)
-    elseif act == 1 and passes then
-      local index, time, sum = log_record(n, a, b, rest, now, cost)
-      if first == n then base = 0 end
-      if time - base >= most then -- The clock has stepped back and forth by centuries.
-        for e = head + first, head + n - 1 do times[e] = times[e] + base end
-        base = 0
-      end
-      times[head + index], sums[head + index] = time - base, sum
-      n, head, before = index + 1 - first, head + first, rest
-    elseif act == 1 then
-      base = base - shift
-    end
+    times[head + index], sums[head + index] = time - base, sum
+    n, head, before = index + 1 - first, head + first, rest
+  elseif act == 1 then
+    base = base - shift
   end
-  return 0, '', ''
+  return passes == true and 1 or passes == false and 0, a, b, wait, shift, room, reset
 end
 "#;
 
-/// Compares at least `records` records.
-pub fn compare(seed: u64, records: u64, change: Option<&Change>) -> Result<Tally, Difference> {
-    let mut machine = Machine::new(DRIVER, WIDTH, change)?;
-    let mut random = Random::of(seed);
+/// Compares at least as many records as wanted.
+pub fn compare(run: Run<'_>) -> Result<Tally, Difference> {
+    let answers = &[("ask", 5), ("room", 1), ("reset", 1)];
+    let program = Program { rule: "log", driver: DRIVER.to_owned(), asked: 10, answers };
+    let mut batch = Batch::new(program, run)?;
+    let mut random = Random::of(run.seed);
     let mut tally = Tally::default();
-    while tally.records < records {
-        History::begin(&mut random).run(&mut machine, &mut tally)?;
+    while tally.records < run.records {
+        History::begin(&mut random).run(&mut batch, &mut tally);
+        batch.compare_if_full()?;
     }
-    machine.flush()?;
+    batch.compare()?;
     Ok(tally)
 }
 
@@ -106,29 +100,22 @@ impl<'r> History<'r> {
         History { random, limit, log: Log::default(), now, charged: Vec::new(), anew: true }
     }
 
-    fn run(mut self, machine: &mut Machine, tally: &mut Tally) -> Result<(), Difference> {
+    fn run(mut self, batch: &mut Batch, tally: &mut Tally) {
         let long = self.random.once_in(16);
         let steps = self.random.between(8, if long { 2_000 } else { 100 });
         for _ in 0..steps {
             self.advance();
             let cost = self.cost();
             let act = self.act();
-            self.step(cost, act, machine, tally)?;
+            self.step(cost, act, batch, tally);
         }
         // Every wait there is tells every entry there is.
         for cost in 1..=self.limit.capacity().min(16) {
-            self.step(cost, Act::Nothing, machine, tally)?;
+            self.step(cost, Act::Nothing, batch, tally);
         }
-        Ok(())
     }
 
-    fn step(
-        &mut self,
-        cost: u64,
-        act: Act,
-        machine: &mut Machine,
-        tally: &mut Tally,
-    ) -> Result<(), Difference> {
+    fn step(&mut self, cost: u64, act: Act, batch: &mut Batch, tally: &mut Tally) {
         let rule = self.rule();
         let at = Moment { now: self.now, phase: 0 };
         let State(count, newest) = rule.ask(&self.log, at, 0).next;
@@ -147,11 +134,10 @@ impl<'r> History<'r> {
         let asked = [u64::from(self.anew), kind, at.now, cost, limit, window, far];
         let passes = u64::from(ruling.passes());
         let (room, reset) = (rule.room(&self.log, at), rule.reset_after(&self.log, at));
-        machine.push(&[
-            &asked.map(double),
-            &[charged_cost, left, actual].map(double),
-            &[passes, count, newest, wait, shift, room, reset].map(double),
-        ])?;
+        batch.push(
+            &[&asked.map(double), &[charged_cost, left, actual].map(double)],
+            &[&[passes, count, newest, wait, shift, room, reset].map(double)],
+        );
         self.anew = false;
 
         tally.records += 1;
@@ -170,7 +156,6 @@ impl<'r> History<'r> {
                 tally.count_given(before != self.log, actual > charged.cost);
             }
         }
-        Ok(())
     }
 
     fn rule(&self) -> SlidingLog {

@@ -1,9 +1,10 @@
-//! The Lua under test, with a loop around it that compares many records in one call.
+//! The Lua that runs the twins: one in this process, or that of a real server.
 
 use std::ops::Range;
 
-use mlua::{Function, Lua};
-use tollgate_core::algorithm::{Ruling, twin};
+use mlua::{Function, Lua, Table};
+use tollgate_core::algorithm::twin;
+use tollgate_servers::{Client, Server, Value};
 
 /// A function, a piece of its text, and what stands there instead.
 #[derive(Clone, Debug)]
@@ -13,69 +14,26 @@ pub struct Change {
     pub instead: &'static str,
 }
 
-/// What was reached, so that a report can show that all of it was.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Tally {
-    /// Records compared: each an ask, a room, a reset and mostly a give.
-    pub records: u64,
-    pub passed: u64,
-    pub denied: u64,
-    pub never: u64,
-    pub re_anchored: u64,
-    pub given: u64,
-    pub settled_up: u64,
+/// What is run for each record.
+pub struct Program {
+    pub rule: &'static str,
+    /// Defines `local function answer`, from the numbers of one record to all that is answered. What
+    /// it keeps lasts for one batch.
+    pub driver: String,
+    /// How many numbers `answer` takes.
+    pub asked: usize,
+    /// The functions of the rule whose answers are returned, each with how many numbers these are.
+    pub answers: &'static [(&'static str, usize)],
 }
 
-impl Tally {
-    pub fn count(&mut self, ruling: Ruling, re_anchored: bool) {
-        match ruling {
-            Ruling::Allow | Ruling::Wait(_) => self.passed += 1,
-            Ruling::Deny(_) => self.denied += 1,
-            Ruling::Never => self.never += 1,
-        }
-        self.re_anchored += u64::from(re_anchored);
+impl Program {
+    /// How many numbers `answer` returns.
+    pub fn answered(&self) -> usize {
+        self.answers.iter().map(|(_, numbers)| numbers).sum()
     }
 
-    pub fn count_given(&mut self, changed: bool, up: bool) {
-        match up {
-            true => self.settled_up += u64::from(changed),
-            false => self.given += u64::from(changed),
-        }
-    }
-}
-
-/// A Lua 5.1 in which the twins and a comparing loop are loaded.
-pub struct Machine {
-    lua: Lua,
-    compare: Function,
-    /// Doubles per record.
-    width: usize,
-    records: Vec<f64>,
-}
-
-/// The first record in which Lua and Rust differ.
-#[derive(Debug)]
-#[allow(dead_code, reason = "it is told by `Debug`")]
-pub struct Difference {
-    /// The function that answered otherwise.
-    pub function: String,
-    /// The record: what was asked and what Rust answered.
-    pub record: Vec<f64>,
-    /// What Lua answered.
-    pub answer: String,
-}
-
-impl Difference {
-    /// Lua could not even answer.
-    fn of(error: mlua::Error) -> Difference {
-        let (function, record) = ("Lua itself".to_owned(), Vec::new());
-        Difference { function, record, answer: error.to_string() }
-    }
-}
-
-impl Machine {
-    /// A machine of the twins as they are shipped, or with one change.
-    pub fn new(driver: &str, width: usize, change: Option<&Change>) -> Result<Machine, Difference> {
+    /// The twins as they are shipped, or with one change, and the driver.
+    fn text(&self, change: Option<&Change>) -> String {
         let mut script = String::new();
         for (name, text) in twin::functions() {
             let mut text = text.to_owned();
@@ -84,28 +42,74 @@ impl Machine {
             }
             script.push_str(&text);
         }
-        script.push_str(driver);
+        script + &self.driver
+    }
+}
+
+/// A Lua in which a program is loaded.
+pub enum Machine {
+    Embedded { lua: Lua, run: Function },
+    Served { client: Client, script: String },
+}
+
+impl Machine {
+    /// Lua 5.1 in this process.
+    pub fn embedded(program: &Program, change: Option<&Change>) -> Result<Machine, String> {
+        let (asked, answered) = (program.asked, program.answered());
+        let slots: Vec<_> = (1..=answered).map(|slot| format!("words[n + {slot}]")).collect();
+        let each_record = format!(
+            "return function(asked, length)
+               local words, n = {{}}, 0
+               for at = 1, length, {asked} do
+                 {} = answer(unpack(asked, at, at + {asked} - 1))
+                 n = n + {answered}
+               end
+               return words
+             end",
+            slots.join(", "),
+        );
         let lua = Lua::new();
-        let compare = lua.load(script).set_name("twins").eval().map_err(Difference::of)?;
-        Ok(Machine { lua, compare, width, records: Vec::new() })
+        let chunk = lua.load(program.text(change) + &each_record).set_name("twins");
+        let run = chunk.eval().map_err(|error| error.to_string())?;
+        Ok(Machine::Embedded { lua, run })
     }
 
-    /// Compares one more record, given in parts, sooner or later.
-    #[inline]
-    pub fn push(&mut self, parts: &[&[f64]]) -> Result<(), Difference> {
-        parts.iter().for_each(|part| self.records.extend_from_slice(part));
-        if self.records.len() >= 500 * self.width { self.flush() } else { Ok(()) }
+    /// The Lua of a real server, with numbers packed as the store packs them.
+    pub fn served(server: &Server, program: &Program, change: Option<&Change>) -> Machine {
+        let (asked, answered) = (program.asked, program.answered());
+        let each_record = format!(
+            "local words = {{}}
+             for at = 1, #ARGV[1], {asked} * 8 do
+               words[#words + 1] = struct.pack('<{}', answer(struct.unpack('<{}', ARGV[1], at)))
+             end
+             return table.concat(words)",
+            "d".repeat(answered),
+            "d".repeat(asked),
+        );
+        let script = program.text(change) + &each_record;
+        Machine::Served { client: server.client(), script }
     }
 
-    /// Compares all that is left.
-    pub fn flush(&mut self) -> Result<(), Difference> {
-        assert_eq!(self.records.len() % self.width, 0, "whole records");
-        let table = self.lua.create_sequence_from(self.records.iter().copied()).unwrap();
-        let compared = self.compare.call((table, self.records.len()));
-        let (at, function, answer): (usize, String, String) = compared.map_err(Difference::of)?;
-        let record = self.records.iter().skip(at.saturating_sub(1)).take(self.width).copied();
-        let record = record.collect();
-        self.records.clear();
-        if at == 0 { Ok(()) } else { Err(Difference { function, record, answer }) }
+    /// What Lua answers to these records; an error when it cannot.
+    pub fn answer(&mut self, asked: &[f64]) -> Result<Vec<f64>, String> {
+        match self {
+            Machine::Embedded { lua, run } => {
+                let table = lua.create_sequence_from(asked.iter().copied());
+                let words = table.and_then(|table| run.call::<Table>((table, asked.len())));
+                let words = words.and_then(|words| words.sequence_values().collect());
+                words.map_err(|error| error.to_string())
+            }
+            Machine::Served { client, script } => {
+                let packed: Vec<u8> = asked.iter().flat_map(|word| word.to_le_bytes()).collect();
+                match client.command(&[b"EVAL", script.as_bytes(), b"0", &packed]) {
+                    Ok(Value::Bulk(words)) => {
+                        let words = words.chunks(8).map(|word| word.try_into().unwrap());
+                        Ok(words.map(f64::from_le_bytes).collect())
+                    }
+                    Ok(other) => Err(other.text()),
+                    Err(error) => Err(error.to_string()),
+                }
+            }
+        }
     }
 }

@@ -5,68 +5,46 @@ use tollgate_core::algorithm::twin::{double, numbers};
 use tollgate_core::algorithm::{Charged, Moment, Patience, Rule, State, WordRule};
 use tollgate_core::{Key, Limit, Tick};
 
-use super::machine::{Change, Difference, Machine, Tally};
+use super::batch::{Batch, Difference, Tally};
+use super::machine::Program;
+use super::{NamedRule, Run};
 
 /// The last instant and the largest word.
 pub const LAST: u64 = 1 << 53;
 
-/// Doubles per record: 19 that are asked, 9 that Rust answered.
-const WIDTH: usize = 28;
-
-/// One record after the other; where a function of Lua answers otherwise, it says so.
+/// What a charge, a preview and a refund of one record are answered.
 const DRIVER: &str = r#"
 local most = 9007199254740992
-return function(t, n)
-  for i = 1, n, 28 do
-    local a, b, c, now, phase, cost = t[i], t[i + 1], t[i + 2], t[i + 3], t[i + 4], t[i + 5]
-    local p, q, r, s, u = t[i + 6], t[i + 7], t[i + 8], t[i + 9], t[i + 10]
-    local passes, x, y, z = RULE_ask(a, b, c, now, phase, cost, p, q, r, s, u)
-    if passes ~= (t[i + 19] == 1) or x ~= t[i + 20] or y ~= t[i + 21] or z ~= t[i + 22] then
-      return i, 'RULE_ask', string.format('%s %.17g %.17g %.17g', tostring(passes), x, y, z)
-    end
-    local room = RULE_room(a, b, c, now, phase, p, q, r, s, u)
-    if room ~= t[i + 23] then return i, 'RULE_room', string.format('%.17g', room) end
-    local reset = RULE_reset(a, b, c, now, phase, p, q, r, s, u)
-    if reset > most then reset = most end
-    if reset ~= t[i + 24] then return i, 'RULE_reset', string.format('%.17g', reset) end
-    local charged, left_a, left_b, left_c, actual = t[i + 11], t[i + 12], t[i + 13], t[i + 14], t[i + 15]
-    GIVE
-    if x ~= t[i + 25] or y ~= t[i + 26] or z ~= t[i + 27] then
-      return i, 'RULE_give', string.format('%.17g %.17g %.17g', x, y, z)
-    end
-  end
-  return 0, '', ''
+local function answer(a, b, c, now, phase, cost, p, q, r, s, u,
+    charged, left_a, left_b, left_c, actual, then_rate, then_full, burst)
+  local passes, x, y, z = RULE_ask(a, b, c, now, phase, cost, p, q, r, s, u)
+  local room = RULE_room(a, b, c, now, phase, p, q, r, s, u)
+  local reset = RULE_reset(a, b, c, now, phase, p, q, r, s, u)
+  if reset > most then reset = most end
+  return passes == true and 1 or passes == false and 0, x, y, z, room, reset, GIVE
 end
 "#;
 
-const GIVE: &str = "x, y, z = RULE_give(a, b, c, now, phase, charged, left_a, left_b, left_c, \
-                    actual, p, q, r, s, u)";
+const GIVE: &str = "RULE_give(a, b, c, now, phase, charged, left_a, left_b, left_c, actual, \
+                    p, q, r, s, u)";
 
 /// A bucket has to know the rate and the capacity of the time of the charge; its limit is the burst.
-const GIVE_TO_BUCKET: &str = "x, y, z = RULE_give(a, b, c, now, phase, charged, left_a, left_b, \
-                              left_c, t[i + 16], t[i + 17], actual, p, q, t[i + 18], s, u)";
+const GIVE_TO_BUCKET: &str = "RULE_give(a, b, c, now, phase, charged, left_a, left_b, left_c, \
+                              then_rate, then_full, actual, p, q, burst, s, u)";
 
-/// Compares at least `records` records of these forms, one rule's.
-pub fn compare(
-    forms: &[Form],
-    seed: u64,
-    records: u64,
-    change: Option<&Change>,
-) -> Result<Tally, Difference> {
-    let (rule, give) = match forms[0] {
-        Form::TokenBucket | Form::LeakyBucket => ("bucket", GIVE_TO_BUCKET),
-        Form::FixedSpread | Form::FixedClock | Form::FixedFirstHit => ("fixed", GIVE),
-        Form::SlidingWindow => ("sliding", GIVE),
-        Form::SlidingLog => panic!("the log keeps more than words"),
-    };
+/// Compares at least as many records as wanted of the forms of one rule.
+pub fn compare((rule, forms): NamedRule, run: Run<'_>) -> Result<Tally, Difference> {
+    let give = if rule == "bucket" { GIVE_TO_BUCKET } else { GIVE };
     let driver = DRIVER.replace("GIVE", give).replace("RULE", rule);
-    let mut machine = Machine::new(&driver, WIDTH, change)?;
-    let mut random = Random::of(seed);
+    let answers = &[("ask", 4), ("room", 1), ("reset", 1), ("give", 3)];
+    let mut batch = Batch::new(Program { rule, driver, asked: 19, answers }, run)?;
+    let mut random = Random::of(run.seed);
     let mut tally = Tally::default();
-    while tally.records < records {
-        History::begin(*random.one_of(forms), &mut random).run(&mut machine, &mut tally)?;
+    while tally.records < run.records {
+        History::begin(*random.one_of(forms), &mut random).run(&mut batch, &mut tally);
+        batch.compare_if_full()?;
     }
-    machine.flush()?;
+    batch.compare()?;
     Ok(tally)
 }
 
@@ -96,14 +74,13 @@ impl<'r> History<'r> {
         History { form, random, limit, then, state: State::FRESH, now, phase, charged: None }
     }
 
-    fn run(mut self, machine: &mut Machine, tally: &mut Tally) -> Result<(), Difference> {
+    fn run(mut self, batch: &mut Batch, tally: &mut Tally) {
         for _ in 0..self.random.between(8, 120) {
-            self.step(machine, tally)?;
+            self.step(batch, tally);
         }
-        Ok(())
     }
 
-    fn step(&mut self, machine: &mut Machine, tally: &mut Tally) -> Result<(), Difference> {
+    fn step(&mut self, batch: &mut Batch, tally: &mut Tally) {
         self.advance();
         let Rule::Words(rule) = *self.limit.rule() else { panic!("a rule of words") };
         let at = Moment { now: self.now, phase: self.phase };
@@ -117,24 +94,26 @@ impl<'r> History<'r> {
 
         let [_, _, burst, ..] = numbers(self.limit.rule(), Patience::Now);
         let [then_rate, _, _, then_full, _] = numbers(&charged.under, Patience::Now);
-        machine.push(&[
+        let asked: [&[f64]; 6] = [
             &self.words(self.state),
             &[at.now, at.phase, cost].map(double),
             &numbers(self.limit.rule(), patience).map(double),
             &[double(charged.cost)],
             &self.words(charged.left),
             &[actual, then_rate, then_full, burst].map(double),
+        ];
+        let answered: [&[f64]; 4] = [
             &[if step.ruling.passes() { 1.0 } else { 0.0 }],
             &self.words(step.next),
             &[room, rule.reset_after(self.state, at)].map(double),
             &self.words(given),
-        ])?;
+        ];
+        batch.push(&asked, &answered);
 
         tally.records += 1;
         tally.count(step.ruling, step.next != self.state && !step.ruling.passes());
         tally.count_given(given != self.state, actual > charged.cost);
         self.keep(rule, step.next, given, step.ruling.passes(), cost);
-        Ok(())
     }
 
     /// Time goes on, or back; now and then the limit changes, or the state is any that can be read.
