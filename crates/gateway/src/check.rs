@@ -107,6 +107,9 @@ fn remarks(spec: &LimitSpec) -> String {
         Some(OnError::Allow) => remarks.push("passes while the store is down".to_owned()),
         Some(OnError::Local) | None => {}
     }
+    if let lease @ 1.. = spec.limits().iter().map(Limit::lease).max().unwrap_or(0) {
+        remarks.push(format!("leases up to {lease} to each gateway"));
+    }
     match spec.overrides() {
         0 => {}
         1 => remarks.push("1 override".to_owned()),

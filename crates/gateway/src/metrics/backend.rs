@@ -24,13 +24,14 @@ impl Collector for Backend {
 }
 
 fn decisions(stats: &Stats, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
-    let help = "Decisions by who made them: servers, this process from memory of a refusal or \
-        alone, or nobody";
+    let help = "Decisions by who made them: servers, this process by a refusal it remembers, by a \
+        lease or alone, or nobody";
     let mut family =
         encoder.encode_descriptor("backend_decisions", help, None, MetricType::Counter)?;
     for (by, count) in [
         ("servers", stats.decided),
         ("remembered", stats.remembered),
+        ("lease", stats.leased),
         ("alone", stats.degraded),
         ("nobody", stats.failed),
     ] {
