@@ -7,10 +7,14 @@ pub(super) fn hidden(text: &str) -> String {
     let mut secrets = Vec::new();
     if let Some(slashes) = lower.find("://") {
         let start = slashes + 3;
-        // Up to the last `@` there is, since a password may hold more of them than it should. A colon
-        // that begins: a password stands where a host was expected.
-        let no_host = lower.get(start..).is_some_and(|rest| rest.starts_with(':'));
-        let end = if no_host { text.len() } else { lower.rfind('@').unwrap_or(0) };
+        let rest = lower.get(start..).unwrap_or_default();
+        let end = match rest.rfind('@') {
+            // The last there is, since a password may hold more of them than it should.
+            Some(at) => start + at,
+            // A password where a host was expected.
+            None if rest.starts_with(':') => text.len(),
+            None => start,
+        };
         secrets.push(start..end);
     }
     for word in ["password", "passwd", "pasword"] {
@@ -48,6 +52,12 @@ mod tests {
             assert!(!shown.contains("CRET"), "{shown}");
             assert_eq!(shown.chars().count(), line.chars().count(), "carets point where they did");
         }
+    }
+
+    #[test]
+    fn a_host_behind_a_password_stays() {
+        let line = r#"redis = "redis://:SECRET@localhost:99999""#;
+        assert_eq!(hidden(line), r#"redis = "redis://*******@localhost:99999""#);
     }
 
     #[test]
