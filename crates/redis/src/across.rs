@@ -195,14 +195,6 @@ impl Redis {
 }
 
 impl Heard {
-    /// Nothing was asked, for this reason.
-    pub(crate) fn nothing(question: &Question<'_, '_, '_>, mode: Mode, fault: Fault) -> Heard {
-        let reading = Reading::new(question);
-        let take = (mode == Mode::UpTo).then(|| reading.take(question));
-        let failed = (0..question.entries.len()).collect();
-        Heard { reading, take, failed, fault: Some(fault) }
-    }
-
     /// Whether one of these entries is known to refuse.
     fn refuses(&self, question: &Question<'_, '_, '_>, group: &Group) -> bool {
         group.iter().any(|entry| self.reading.refuses(question, self.take, *entry))

@@ -6,7 +6,7 @@
 //!
 //! When it has run out, not everyone who waits may ask: the server would be asked as often as without
 //! it. As many may as the last reply left room for, one at least; the others wait for what those are
-//! told.
+//! told, and are refused once more if that takes long.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -49,10 +49,24 @@ struct Refused {
     asked_at: Instant,
     read_at: Instant,
     until: Instant,
+    wait: Duration,
     /// How many ask now, and how many may.
     asking: u64,
     room: u64,
     told: Arc<Notify>,
+}
+
+impl Refused {
+    /// The refusal as it is so long after it was read, if it is still one.
+    fn denied<'l>(
+        &self,
+        question: &Question<'_, 'l, '_>,
+        elapsed: Duration,
+    ) -> Option<Known<'static, 'l>> {
+        let reading = self.reading.later(Span::from(elapsed));
+        let decision = reading.decide(question, Mode::Charge, None);
+        decision.is_denied().then(|| Known::Denied(Box::new(decision)))
+    }
 }
 
 /// What is known of a set of charges.
@@ -65,40 +79,51 @@ pub(crate) enum Known<'d, 'l> {
 }
 
 impl Denials {
-    /// What is known of these charges; waits until the deadline for those who ask about them.
-    /// `None` when it has passed.
+    /// What is known of these charges; waits for those who ask about them, for a quarter of the time
+    /// until the deadline: whoever asks then still has time for the answer.
     pub(crate) async fn of<'l>(
         &self,
         question: &Question<'_, 'l, '_>,
         deadline: Instant,
-    ) -> Option<Known<'_, 'l>> {
+    ) -> Known<'_, 'l> {
         let set = self.set(question.charges);
+        let within = deadline.saturating_duration_since(Instant::now());
+        let patience = deadline.checked_sub(within * 3 / 4).unwrap_or(deadline);
         loop {
             let told = {
                 let mut known = self.lock();
                 let now = Instant::now();
                 let asking = Asking { denials: self, set, asked_at: now, counted: false };
                 let Refusals { refused, given, given_to_others } = &mut *known;
-                let Some(refused) = refused.get_mut(&set) else { return Some(Known::Ask(asking)) };
+                let Some(refused) = refused.get_mut(&set) else { return Known::Ask(asking) };
                 let given = |charge: &Charge<'_, '_>| {
                     let given = given.get(&self.key(charge.limit, charge.key)).copied();
                     given.max(*given_to_others).is_some_and(|given| given >= refused.asked_at)
                 };
-                if now < refused.until && !question.charges.iter().any(given) {
-                    let elapsed = now.saturating_duration_since(refused.read_at);
-                    let reading = refused.reading.later(Span::from(elapsed));
-                    let decision = reading.decide(question, Mode::Charge, None);
-                    if decision.is_denied() {
-                        return Some(Known::Denied(Box::new(decision)));
-                    }
+                let is_given = question.charges.iter().any(given);
+                let elapsed = now.saturating_duration_since(refused.read_at);
+                if now < refused.until
+                    && !is_given
+                    && let Some(denied) = refused.denied(question, elapsed)
+                {
+                    return denied;
                 }
                 if refused.asking < refused.room.max(1) {
                     refused.asking = refused.asking.saturating_add(1);
-                    return Some(Known::Ask(Asking { counted: true, ..asking }));
+                    return Known::Ask(Asking { counted: true, ..asking });
+                }
+                if now >= patience {
+                    // Who asks is slow to be told. Refused once more is late by that call at most.
+                    let last = refused.wait.saturating_sub(Duration::from_micros(1));
+                    let recent = !is_given && elapsed < refused.wait + within;
+                    let denied =
+                        recent.then(|| refused.denied(question, elapsed.min(last))).flatten();
+                    return denied.unwrap_or(Known::Ask(asking));
                 }
                 refused.told.clone().notified_owned()
             };
-            tokio::time::timeout_at(deadline, told).await.ok()?;
+            // Told or not, all is looked at anew.
+            let _ = tokio::time::timeout_at(patience, told).await;
         }
     }
 
@@ -164,11 +189,12 @@ impl Asking<'_> {
         }
         let before = refused.remove(&self.set);
         let (asking, told) = before.map(|before| (before.asking, before.told)).unwrap_or_default();
-        let (reading, asked_at, until) =
-            (reading.clone(), self.asked_at, now + BELIEVED.min(wait.into()));
+        let (reading, asked_at, wait) = (reading.clone(), self.asked_at, Duration::from(wait));
+        let until = now + BELIEVED.min(wait);
+        let read_at = now;
         refused.insert(
             self.set,
-            Refused { reading, asked_at, read_at: now, until, asking, room: 0, told },
+            Refused { reading, asked_at, read_at, until, wait, asking, room: 0, told },
         );
     }
 }

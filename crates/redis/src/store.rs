@@ -95,14 +95,10 @@ impl Redis {
             #[cfg(test)]
             Mode::Charge if self.caller.clock.is_some() => None,
             Mode::Charge => match self.denials.of(&question, deadline).await {
-                Some(Known::Ask(asking)) => Some(asking),
-                Some(Known::Denied(decision)) => {
+                Known::Ask(asking) => Some(asking),
+                Known::Denied(decision) => {
                     one_more(&self.caller.counters.remembered);
                     return Ok(*decision);
-                }
-                None => {
-                    let heard = Heard::nothing(&question, mode, Fault::never(Class::Timeout));
-                    return self.alone(&question, mode, &heard).await;
                 }
             },
         };

@@ -51,7 +51,7 @@ async fn a_flooded_key_costs_the_server_little_and_its_clients_nothing() {
         let (asked, passed) = flood(&store, &limit, Duration::from_secs(SECONDS)).await;
         let calls = calls(&server) - before;
         let what = format!("{algorithm:?}: {asked} asked, {passed} passed, {calls} calls");
-        assert!(asked > 10_000, "{what}");
+        assert!(asked > 20 * calls, "{what}");
         // A start of the windows on the way, and whatever may pass at once.
         assert!(passed <= 10 * SECONDS + 10 + limit.capacity(), "{what}");
         assert!(passed >= 10 * (SECONDS - 1), "{what}");
@@ -72,7 +72,8 @@ async fn a_high_limit_is_used_up_by_whoever_asks_for_more() {
     let begun = Instant::now();
     let (asked, passed) = flood(&store, &limit, Duration::from_secs(2)).await;
     let due = begun.elapsed().as_secs_f64() * rate as f64;
-    let share = passed as f64 / due;
+    // A machine that is too busy to ask for so much shall be given what it asks for.
+    let share = passed as f64 / due.min(asked as f64);
     assert!((0.97..1.02).contains(&share), "{passed} of {due:.0} passed, {asked} asked");
 }
 
@@ -101,7 +102,7 @@ async fn a_remembered_refusal_ends_when_it_says() {
                 tokio::task::yield_now().await;
             }
         }
-        assert!(least < Span::from_millis(10), "{algorithm:?}: {least:?} late");
+        assert!(least < Span::from_millis(50), "{algorithm:?}: {least:?} late");
     }
 }
 
@@ -176,4 +177,34 @@ async fn what_another_instance_gives_back_counts_within_100_ms() {
         tokio::task::yield_now().await;
     }
     assert!(begun.elapsed() < Duration::from_millis(130), "{:?}", begun.elapsed());
+}
+
+/// A server that takes more than half of the deadline is slow, and answers all the same.
+#[tokio::test]
+async fn a_flood_on_a_slow_server_leaves_nobody_without_an_answer() {
+    let server = Server::redis().start();
+    let proxy = ChaosProxy::new(server.port(), 2);
+    let address = proxy.url().parse().unwrap();
+    let store = Redis::builder(address).deadline(Duration::from_millis(800)).start();
+    store.connected().await;
+    // Its scripts are known: else the first call takes two round trips.
+    let straight = crate::shop::store(&server.url()).await;
+    let limit = limit("api", Algorithm::TokenBucket, 10, Span::SECOND);
+    ask(&straight, Mode::Charge, &[Charge::new(&limit, "bob")]).await;
+    let by = Duration::from_millis(450);
+    proxy.inject(Way::Replies, Fault::Delay { by, jitter: Duration::ZERO });
+    let end = Instant::now() + Duration::from_secs(4);
+    let (asked, failed) = (AtomicU64::new(0), AtomicU64::new(0));
+    join_all((0..64).map(async |_| {
+        while Instant::now() < end {
+            let decision = store.decide(Mode::Charge, &[Charge::new(&limit, "ann")]).await;
+            asked.fetch_add(1, Ordering::Relaxed);
+            failed.fetch_add(u64::from(decision.is_err()), Ordering::Relaxed);
+            tokio::task::yield_now().await;
+        }
+    }))
+    .await;
+    let (asked, failed) = (asked.into_inner(), failed.into_inner());
+    let stats = store.stats();
+    assert_eq!(failed, 0, "of {asked}: {stats:?}");
 }
