@@ -104,7 +104,7 @@ async fn heals(server: Server) {
         let limit = limit("api", algorithm, 5, WINDOW);
         let key = name_of(&store, &limit, &mut client).await;
         client.command(&["SET", "tollgate:{:other}x", "untouched"]).unwrap();
-        for round in 0..600 {
+        for round in 0..300 {
             let now = client.command(&["TIME"]).unwrap();
             let now = now.items()[0].integer().unwrap() as f64 * 1e6;
             let bytes = value(&mut random, now);
