@@ -6,7 +6,7 @@ use tollgate_servers::{Builder, Port, Server};
 
 use crate::shop::{ask, limits, receipt, store_at, url_of};
 
-fn all(findings: &[Finding]) -> String {
+fn all_of(findings: &[Finding]) -> String {
     findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
@@ -58,7 +58,7 @@ async fn the_line_is_enough(builder: Builder) {
     make_user(&server, &words, None);
     let url = server.url_as("limits", "sesame");
     let found = check(&url, &prefix).await;
-    assert!(worst(&found) < Severity::Warning, "{}", all(&found));
+    assert!(worst(&found) < Severity::Warning, "{}", all_of(&found));
     decides(&url, &prefix).await;
 
     // And no rule of it is one too many.
@@ -70,9 +70,9 @@ async fn the_line_is_enough(builder: Builder) {
         let lacks = format!("user limits lacks {rule}; it needs: ACL SETUSER limits ");
         let only_eval = "user limits lacks +eval; ";
         let expected = if rule == "+eval" { only_eval } else { &lacks };
-        assert!(told.text().starts_with(expected), "without {rule}: {}", all(&found));
+        assert!(told.text().starts_with(expected), "without {rule}: {}", all_of(&found));
         assert_eq!(line(&found)[1..], words[words.len() - line(&found).len() + 1..]);
-        assert!(!all(&found).contains("sesame"));
+        assert!(!all_of(&found).contains("sesame"));
     }
 }
 
@@ -97,7 +97,7 @@ async fn the_line_is_enough_in_a_cluster() {
         }
         let url = url_of(&cluster, "limits:sesame@");
         let found = check(&url, &prefix).await;
-        assert!(worst(&found) < Severity::Warning, "{}", all(&found));
+        assert!(worst(&found) < Severity::Warning, "{}", all_of(&found));
         decides(&url, &prefix).await;
         // Each server has users of its own.
         make_user(&cluster.nodes()[1], &words, Some("+pexpire"));
@@ -117,9 +117,9 @@ async fn whoever_is_not_let_in_is_told_why_without_the_password() {
         ("redis://:sesame@nowhere.invalid".to_owned(), "no address"),
     ] {
         let found = check(&url, &Prefix::default()).await;
-        assert_eq!((found.len(), worst(&found)), (1, Severity::Error), "{}", all(&found));
-        assert!(found[0].text().contains(says), "{}", all(&found));
-        assert!(!all(&found).contains("sesame"), "{}", all(&found));
+        assert_eq!((found.len(), worst(&found)), (1, Severity::Error), "{}", all_of(&found));
+        assert!(found[0].text().contains(says), "{}", all_of(&found));
+        assert!(!all_of(&found).contains("sesame"), "{}", all_of(&found));
     }
 }
 
@@ -130,7 +130,7 @@ async fn a_server_that_forgives_clients_is_told_of_with_its_remedy() {
     for policy in ["allkeys-lru", "volatile-ttl"] {
         server.command(&["CONFIG", "SET", "maxmemory-policy", policy]);
         let found = check(&server.url(), &Prefix::default()).await;
-        assert_eq!(worst(&found), Severity::Warning, "{}", all(&found));
+        assert_eq!(worst(&found), Severity::Warning, "{}", all_of(&found));
         let (_, remedy) = found[0].text().split_once("CONFIG SET ").unwrap();
         let words: Vec<&str> = remedy.split([' ', ',']).take(2).collect();
         server.command(&["CONFIG", "SET", words[0], words[1]]);
@@ -144,8 +144,8 @@ async fn a_clock_of_its_own_is_told_of() {
     for (skew, says) in [(-3_000_000, "behind"), (3_600_000_000, "ahead of")] {
         server.skew(skew);
         let found = check(&server.url(), &Prefix::default()).await;
-        assert_eq!(worst(&found), Severity::Warning, "{}", all(&found));
-        assert!(found[0].text().contains(says), "{}", all(&found));
+        assert_eq!(worst(&found), Severity::Warning, "{}", all_of(&found));
+        assert!(found[0].text().contains(says), "{}", all_of(&found));
     }
 }
 
@@ -154,10 +154,10 @@ async fn the_wrong_kind_of_server_is_told_of() {
     let single = Server::redis().start();
     let url = single.url().replace("redis://", "redis-cluster://");
     let found = check(&url, &Prefix::default()).await;
-    assert_eq!(worst(&found), Severity::Error, "{}", all(&found));
+    assert_eq!(worst(&found), Severity::Error, "{}", all_of(&found));
     let cluster = Server::redis().cluster(0);
     let found = check(&cluster.urls()[0], &Prefix::default()).await;
-    assert!(found[0].text().contains("redis-cluster://"), "{}", all(&found));
+    assert!(found[0].text().contains("redis-cluster://"), "{}", all_of(&found));
 }
 
 #[tokio::test]
@@ -165,7 +165,36 @@ async fn a_server_without_scripts_is_told_of() {
     for command in ["EVAL", "EVALSHA"] {
         let server = Server::redis().arguments(["--rename-command", command, ""]).start();
         let found = check(&server.url(), &Prefix::default()).await;
-        assert_eq!(worst(&found), Severity::Error, "{}", all(&found));
-        assert!(found[0].text().contains("runs no scripts"), "{}", all(&found));
+        assert_eq!(worst(&found), Severity::Error, "{}", all_of(&found));
+        assert!(found[0].text().contains("runs no scripts"), "{}", all_of(&found));
     }
+}
+
+#[tokio::test]
+async fn a_group_of_sentinels_is_checked_at_its_primary_and_a_replica_told_of() {
+    let all = Server::redis().sentinel(1);
+    let sentinel = format!("127.0.0.1:{}", all.sentinels()[0].port());
+    let url = format!("redis-sentinel://{sentinel}/{}", all.name());
+    let found = check(&url, &Prefix::default()).await;
+    assert_eq!(worst(&found), Severity::Note, "{}", all_of(&found));
+    assert!(all_of(&found).contains("min-replicas-to-write 1"), "{}", all_of(&found));
+    let found = check(&all.replica().url(), &Prefix::default()).await;
+    assert_eq!(worst(&found), Severity::Error, "{}", all_of(&found));
+    assert!(all_of(&found).contains("it is a replica"), "{}", all_of(&found));
+    let found = check(&format!("redis://{sentinel}"), &Prefix::default()).await;
+    assert!(all_of(&found).contains("it is a sentinel"), "{}", all_of(&found));
+    let nobody = check(&format!("redis-sentinel://{sentinel}/nobody"), &Prefix::default()).await;
+    assert_eq!(worst(&nobody), Severity::Error, "{}", all_of(&nobody));
+}
+
+#[cfg(feature = "tls")]
+#[tokio::test]
+async fn a_server_with_tls_is_checked_and_one_nobody_trusts_is_told_of() {
+    let server = Server::redis().tls(tollgate_servers::Clients::Anonymous).start();
+    let address: Address = server.url().parse().unwrap();
+    let known = address.clone().ca_file(server.certificates().authority()).unwrap();
+    let found = Redis::check(&known, &Prefix::default()).await;
+    assert_eq!(worst(&found), Severity::Note, "{}", all_of(&found));
+    let found = Redis::check(&address, &Prefix::default()).await;
+    assert!(found[0].text().contains("certificate"), "{}", all_of(&found));
 }
