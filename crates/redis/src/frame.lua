@@ -1,5 +1,6 @@
--- All that is read and written. A script is one of the last two functions with those that it calls,
--- here and among the rules; the functions of rules that it does not need are nil in it.
+-- All that is read and written. A script is what one of the two functions `frame_decide` and
+-- `frame_give` does, after those functions that it calls, here and among the rules; those of rules that
+-- it does not need are not in it.
 --
 -- Kept is a state of two doubles (of a sliding window: one, and two counts of 32 bits), or a log: six
 -- doubles (entries, how many of them have left, the sum before the rest, a base that is added to every
@@ -101,24 +102,10 @@ local function frame_record(key, gone, left, index, before, base, time, sum, ttl
     end
 end
 
--- Keeps what a decision leaves of one key.
-local function frame_write(request, key, from, passes, now, x, y, z, cost, n, gone, left, before, base)
-    local _, rule, _, tick, phase, _, p, q, r, s, t = struct.unpack('<ddddddddddd', request, from)
-    if rule ~= 4 then
-        local reset = rule == 1 and bucket_reset or rule == 2 and fixed_reset or sliding_reset
-        local ticks = reset(x, y, z, now, phase, p, q, r, s, t)
-        local far = rule == 1 and t or rule == 2 and s or r
-        frame_keep(key, rule, x, y, z, frame_ttl(ticks, far, tick))
-    elseif passes then
-        local index, time, sum = log_record(n, x, y, before, now, cost)
-        local ticks = log_reset(x + cost, time, 0, now, phase, p, q, r)
-        frame_record(key, gone, left, index, before, base, time, sum, frame_ttl(ticks, r, tick))
-    else
-        -- The clock is put right for all entries at once, by their base.
-        redis.call('SETRANGE', key, 24, struct.pack('<d', base - z))
-        local ticks = log_reset(x, y - z, 0, now, phase, p, q, r)
-        redis.call('PEXPIRE', key, frame_ttl(ticks, r, tick))
-    end
+-- Puts the clock of a log right for all entries at once, by their base.
+local function frame_anchor(key, base, ttl)
+    redis.call('SETRANGE', key, 24, struct.pack('<d', base))
+    redis.call('PEXPIRE', key, ttl)
 end
 
 -- How much of what is wanted every enforcing limit has left; 1 if that is nothing.
@@ -159,6 +146,8 @@ local function frame_decide()
     local writes, all, wanted = struct.unpack('<ddd', request)
     local reply, bad, take, changes, stands = struct.pack('<d', micros), 0, 1, {}, {}
     if wanted > 0 and all == 1 then take = frame_take(micros, request, wanted) end
+    -- An entry that no other can stop is written where it is asked.
+    local alone = #request == 112 and writes * all == 1
 
     for from = 25, #request, 88 do
         local key, rule, effect, tick, phase, cost, p, q, r, s, t =
@@ -172,17 +161,36 @@ local function frame_decide()
             reply, bad = reply .. struct.pack('<dddd', counted, newest, wait, shift), bad + unread
             if cost == 0 then
                 passes = true
-            elseif passes or shift > 0 then
-                change = { key, from, passes, now, counted, newest, shift, cost, n, gone, left, rest, base }
+            elseif passes then
+                local index, time, sum = log_record(n, counted, newest, rest, now, cost)
+                local ttl = frame_ttl(log_reset(counted + cost, time, 0, now, phase, p, q, r), r, tick)
+                change = { key, passes, frame_record, key, gone, left, index, rest, base, time, sum, ttl }
+            elseif shift > 0 then
+                local ttl = frame_ttl(log_reset(counted, newest - shift, 0, now, phase, p, q, r), r, tick)
+                change = { key, passes, frame_anchor, key, base - shift, ttl }
             end
         else
             local kept, unread, a, b, c = frame_state(key, rule)
             reply, bad = reply .. kept, bad + unread
             if cost > 0 then
-                local ask = rule == 1 and bucket_ask or rule == 2 and fixed_ask or sliding_ask
+                local ask, reset, far
+                if rule == 1 then
+                    ask, reset, far = bucket_ask, bucket_reset, t
+                elseif rule == 2 then
+                    ask, reset, far = fixed_ask, fixed_reset, s
+                else
+                    ask, reset, far = sliding_ask, sliding_reset, r
+                end
                 local x, y, z
                 passes, x, y, z = ask(a, b, c, now, phase, cost, p, q, r, s, t)
-                if x ~= a or y ~= b or z ~= c then change = { key, from, passes, now, x, y, z } end
+                if x ~= a or y ~= b or z ~= c then
+                    local ttl = frame_ttl(reset(x, y, z, now, phase, p, q, r, s, t), far, tick)
+                    if alone and effect < 2 then
+                        frame_keep(key, rule, x, y, z, ttl)
+                    else
+                        change = { key, passes, frame_keep, key, rule, x, y, z, ttl }
+                    end
+                end
             end
         end
         if not passes and effect == 0 then all = 0 end
@@ -191,11 +199,12 @@ local function frame_decide()
 
     -- Of one key the last charge stands, before a clock that is put right.
     for i = 1, #changes do
-        local key, passes = changes[i][1], changes[i][3]
+        local key, passes = changes[i][1], changes[i][2]
         if passes and all == 1 or not passes and not stands[key] then stands[key] = i end
     end
     for i = 1, writes * #changes do
-        if stands[changes[i][1]] == i then frame_write(request, unpack(changes[i])) end
+        local change = changes[i]
+        if stands[change[1]] == i then change[3](unpack(change, 4)) end
     end
     if bad > 0 then reply = reply .. struct.pack('<d', bad) end
     return reply

@@ -123,17 +123,21 @@ fn frame() -> impl Iterator<Item = (&'static str, &'static str)> {
     })
 }
 
+/// Functions, and what the last of them does: as a function of its own it would be made anew by every
+/// call, with all that it refers to.
 fn text(job: Job, rules: Rules) -> String {
-    let (needed, absent): (Vec<_>, Vec<_>) =
-        twin::functions().chain(frame()).partition(|(name, _)| needs(job, rules, name));
-    let absent: Vec<&str> = absent.into_iter().map(|(name, _)| name).collect();
-    let mut text = format!("local {}\n", absent.join(", "));
-    text.extend(needed.iter().map(|(_, function)| *function));
-    text.push_str(match job {
-        Job::Decide | Job::Take => "return frame_decide()\n",
-        Job::Give => "return frame_give()\n",
-    });
-    text
+    let needed = twin::functions().chain(frame()).filter(|(name, _)| needs(job, rules, name));
+    let text = |(name, function)| match name {
+        "frame_decide" | "frame_give" => body(function),
+        _ => function,
+    };
+    needed.map(text).collect()
+}
+
+/// What stands between a function's first line and its end.
+fn body(function: &str) -> &str {
+    let body = function.split_once('\n').and_then(|(_, rest)| rest.strip_suffix("end\n"));
+    body.unwrap_or(function)
 }
 
 /// Whether a script of this job and these rules calls a function.
@@ -144,9 +148,9 @@ fn needs(job: Job, rules: Rules, name: &str) -> bool {
             "whole" => true,
             "state" | "keep" => rules.knows_words(),
             "log" => rules.knows("log"),
-            "ask" | "record" => !gives && rules.knows("log"),
+            "ask" | "record" | "anchor" => !gives && rules.knows("log"),
             "ttl" => !gives || rules.knows_words(),
-            "write" | "decide" => !gives,
+            "decide" => !gives,
             "take" => job == Job::Take,
             "give_log" => gives && rules.knows("log"),
             _ => gives,
