@@ -2,13 +2,17 @@
 
 #![no_main]
 
+mod legal;
+
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use tollgate_conformance::oracle::{
     Admitted, Arrivals, Entries, OneWindow, Oracle, Terms, TwoWindows,
 };
 use tollgate_core::algorithm::{Charged, Log, Moment, Patience, Rule, Ruling, State, Step};
-use tollgate_core::{Algorithm, Anchor, Key, Limit, Queue, Quota, Resolution, Span, Tick};
+use tollgate_core::{Algorithm, Anchor, Key, Limit, Tick};
+
+use legal::{Length, limit};
 
 /// The last instant a clock shows, in microseconds.
 const LAST: u64 = 1 << 53;
@@ -20,30 +24,9 @@ enum Operation {
     Give { nth: u8, actual: Length },
 }
 
-/// A number as likely small as huge, or a little around one of the limit's own.
-#[derive(Arbitrary, Clone, Copy, Debug)]
-enum Length {
-    Few(u8),
-    Any(u64),
-    Of { own: bool, shift: u8, more: i8 },
-}
-
-impl Length {
-    fn with(self, own: u64) -> u64 {
-        match self {
-            Length::Few(few) => few.into(),
-            Length::Any(any) => any,
-            Length::Of { own: false, shift, .. } => 1 << (shift % 54),
-            Length::Of { own: true, shift, more } => {
-                (own >> (shift % 8)).saturating_add_signed(more.into())
-            }
-        }
-    }
-}
-
 fuzz_target!(|bytes: &[u8]| {
     let mut u = Unstructured::new(bytes);
-    let Ok(Some(limit)) = limit(&mut u) else { return };
+    let Ok(Some(limit)) = limit("fuzz", &mut u) else { return };
     let Ok(start) = u.arbitrary::<Length>() else { return };
     let operations = u.arbitrary_iter::<Operation>().into_iter().flatten().flatten();
     let start = start.with(1_700_000_000_000_000).min(LAST);
@@ -59,34 +42,6 @@ fuzz_target!(|bytes: &[u8]| {
         other => panic!("no model for a {other}"),
     }
 });
-
-/// A limit with an amount above 0, if these numbers make one.
-fn limit(u: &mut Unstructured<'_>) -> arbitrary::Result<Option<Limit>> {
-    let resolution = *u.choose(&Resolution::ALL)?;
-    let period = u.arbitrary::<Length>()?.with(3600).saturating_mul(resolution.micros());
-    let amount = u.arbitrary::<Length>()?.with(period).max(1);
-    let queue = u.arbitrary::<Length>()?.with(amount);
-    let burst = u.arbitrary::<Option<Length>>()?.map(|burst| burst.with(amount));
-    let algorithm = match u.int_in_range(0..=7)? {
-        0 => Algorithm::TokenBucket,
-        1 => Algorithm::LeakyBucket(Queue::Length(queue)),
-        2 => Algorithm::LeakyBucket(Queue::MaxWait(Span::from_micros(queue))),
-        3 => Algorithm::FixedWindow(Anchor::Spread),
-        4 => Algorithm::FixedWindow(Anchor::Clock),
-        5 => Algorithm::FixedWindow(Anchor::FirstHit),
-        6 => Algorithm::SlidingWindow,
-        _ => Algorithm::SlidingLog,
-    };
-    let is_bucket = matches!(algorithm, Algorithm::TokenBucket | Algorithm::LeakyBucket(_));
-    let quota = Quota::new(amount, Span::from_micros(period)).ok();
-    let quota = quota.and_then(|quota| match burst.filter(|_| is_bucket) {
-        Some(burst) => quota.with_burst(burst).ok(),
-        None => Some(quota),
-    });
-    let built =
-        |quota| Limit::builder("fuzz", quota).algorithm(algorithm).resolution(resolution).build();
-    Ok(quota.and_then(|quota| built(quota).ok()))
-}
 
 /// One key of one limit, as a store keeps it and as the model does.
 struct Life<'l, O> {
