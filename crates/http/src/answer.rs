@@ -257,13 +257,11 @@ impl Responder {
         request: &HeaderMap,
         decision: &Decision<'_>,
     ) -> Option<Told> {
-        let said = self.dialects.tell(terminology, decision);
-        let degraded = self.degraded(decision);
-        (said.is_some() || degraded.is_some()).then(|| Told {
-            said,
-            degraded,
-            asks: Asks::of(request),
-        })
+        let (said, asks) = (self.dialects.tell(terminology, decision), Asks::of(request));
+        let Some(line) = self.degraded(decision) else {
+            return Some(Told { said: said?, degraded: None, asks });
+        };
+        Some(Told { said: said.unwrap_or_default(), degraded: Some(Box::new(line)), asks })
     }
 
     /// What is told of a store that could not be asked.
@@ -281,11 +279,9 @@ impl Responder {
         response: &mut Response<B>,
     ) {
         Lines::write(response, &self.passed, |lines| {
-            if let Some(said) = &told.said {
-                self.dialects.write(said, terminology, lines);
-            }
+            self.dialects.write(&told.said, terminology, lines);
             if let Some(line) = &told.degraded {
-                lines.append_whole(&degraded::HEADER, line.clone());
+                lines.append_whole(&degraded::HEADER, HeaderValue::clone(line));
             }
         });
         self.expose(told.asks, response.headers_mut());
@@ -370,8 +366,9 @@ fn terminology(decision: &Decision<'_>) -> Terminology {
 
 /// What is told with an answer that passes, apart from the decision.
 pub(crate) struct Told {
-    said: Option<Said>,
-    degraded: Option<HeaderValue>,
+    said: Said,
+    /// Boxed, since it is moved with every answer and hardly ever there.
+    degraded: Option<Box<HeaderValue>>,
     asks: Asks,
 }
 

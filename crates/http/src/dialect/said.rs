@@ -9,7 +9,7 @@ use super::terms::{Terminology, Terms};
 
 /// What a decision says, apart from the decision, which is gone when the answer it is written into
 /// is there: numbers, and where to find the words.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Said {
     /// The limits that lists speak of; the deciding one is among them.
     members: SmallVec<[Member; 1]>,
