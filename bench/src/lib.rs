@@ -16,6 +16,7 @@ pub mod pauses;
 pub mod peers;
 pub mod race;
 pub mod report;
+pub mod shared;
 pub mod suite;
 pub mod targets;
 pub mod workload;

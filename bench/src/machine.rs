@@ -29,6 +29,11 @@ pub fn description() -> String {
     )
 }
 
+/// The commit that is measured.
+pub fn commit() -> String {
+    output("git", &["rev-parse", "--short", "HEAD"])
+}
+
 fn output(command: &str, arguments: &[&str]) -> String {
     let output = Command::new(command).args(arguments).output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());

@@ -1,5 +1,6 @@
 //! Runs the suite: `tollgate-bench quick|full [LOG OF THE INSTRUCTION COUNTS]`; or one race, for a
-//! closer look: `tollgate-bench look KEYS CONTENDER…`.
+//! closer look: `tollgate-bench look KEYS CONTENDER…`; or the shared store: `tollgate-bench redis
+//! [PROGRAM OF THE GATEWAY]`, of which `tollgate-bench redis look CONTENDER…` shows a part.
 
 use std::env;
 use std::fs;
@@ -9,6 +10,7 @@ use std::process::ExitCode;
 use tollgate_bench::memory::{Resident, fill};
 use tollgate_bench::peers::Burst;
 use tollgate_bench::report::Report;
+use tollgate_bench::shared::page::{self, Page};
 use tollgate_bench::suite::{Extent, Findings, look, plain_lane, string_lane};
 
 fn main() -> ExitCode {
@@ -21,6 +23,9 @@ fn main() -> ExitCode {
             Ok(keys) => println!("{}", look(names, keys).summary()),
             Err(_) => return USAGE,
         },
+        ["redis", "look", ref names @ ..] => println!("{}", page::look(names)),
+        ["redis"] => println!("{}", Page::gather(None)),
+        ["redis", gateway] => println!("{}", Page::gather(Some(gateway))),
         ["weigh", lane, kind, keys] => return weigh(lane, kind, keys).map_or(USAGE, |()| DONE),
         _ => return USAGE,
     }

@@ -119,7 +119,7 @@ fn optional(value: Option<f64>) -> String {
 }
 
 /// Three digits that mean something.
-fn figure(value: f64) -> String {
+pub fn figure(value: f64) -> String {
     match value.abs() {
         0.0..10.0 => format!("{value:.2}"),
         10.0..100.0 => format!("{value:.1}"),
