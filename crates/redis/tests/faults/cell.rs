@@ -25,8 +25,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How long everything is given to be as before, when the load goes on.
 const AFTER: Duration = Duration::from_secs(4);
 
-/// How long after the load has ended.
-const IDLE: Duration = Duration::from_secs(3);
+/// How long after the load has ended: the end of a connection is lost as any packet is, and sent again
+/// after seconds.
+const IDLE: Duration = Duration::from_secs(8);
 
 /// How much is asked, and how long faults last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -52,7 +52,7 @@ impl Verdict {
         verdict.times(row, seen, machine);
         verdict.fate(row, seen, machine);
         verdict.calls(row, seen);
-        verdict.lines(row, seen);
+        verdict.lines(seen);
         verdict.bounds(row, seen);
         verdict.ledger(row, seen);
         verdict.resources(seen);
@@ -185,10 +185,10 @@ impl Verdict {
         }
     }
 
-    fn lines(&mut self, row: &Row, seen: &Seen) {
+    fn lines(&mut self, seen: &Seen) {
         self.lines = seen.lines.len();
-        let lasted = seen.ended - seen.begun + row.demand.recovery;
-        let still = usize::try_from(lasted.as_secs() / 10).unwrap();
+        let last = seen.asked.last().map_or(seen.ended, Asked::ended);
+        let still = usize::try_from((last - seen.begun).as_secs() / 10).unwrap();
         let troubled = self.alone + self.errors > 0;
         let count = |level: &str| seen.lines.iter().filter(|line| line.starts_with(level)).count();
         let (warned, told) = (count("WARN"), count("INFO"));
