@@ -34,6 +34,12 @@ pub fn commit() -> String {
     output("git", &["rev-parse", "--short", "HEAD"])
 }
 
+/// How many programs wanted to run within the last minute.
+pub fn load() -> String {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    load.split(' ').next().unwrap_or("unknown").to_owned()
+}
+
 fn output(command: &str, arguments: &[&str]) -> String {
     let output = Command::new(command).args(arguments).output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());

@@ -46,6 +46,9 @@ pub fn lanes() -> Vec<Lane> {
         plain("SET PX", |n| cmd("SET").arg(key("s", n)).arg(16).arg("PX").arg(60_000).take()),
         plain("GET", |n| cmd("GET").arg(key("s", n)).take()),
         scripted("empty script", "return 0", SOME, |n, call| call.arg(key("e", n)).take()),
+        scripted("script of TIME and GET", READS, SOME, |n, call| {
+            call.arg(key("l", n)).arg("0123456789abcdef").take()
+        }),
         scripted("script of TIME, GET and SET PX", LEAST, SOME, |n, call| {
             call.arg(key("l", n)).arg("0123456789abcdef").take()
         }),
@@ -87,7 +90,9 @@ pub fn lanes() -> Vec<Lane> {
     lanes
 }
 
-/// The least that a rule with a state in one string does.
+/// The least that a rule with a state in one string does to refuse.
+const READS: &str = "redis.call('TIME') redis.call('GET', KEYS[1]) return ARGV[1]";
+/// And to let pass.
 const LEAST: &str = "redis.call('TIME') redis.call('GET', KEYS[1]) \
                      redis.call('SET', KEYS[1], ARGV[1], 'PX', 60000) return ARGV[1]";
 const TOKEN_BUCKET: &str = include_str!("token_bucket.lua");

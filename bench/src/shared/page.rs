@@ -17,7 +17,7 @@ use crate::report::figure;
 
 /// All that was measured on one server.
 pub struct Page {
-    server: String,
+    machine: String,
     /// The commands and scripts in turn.
     pub contest: Contest,
     /// Callers of the store.
@@ -46,13 +46,19 @@ pub fn look(names: &[&str]) -> String {
 impl Page {
     /// Measures everything; the gateway by its program.
     pub fn gather(gateway: Option<&str>) -> Page {
+        // Before this process is moved to one core.
+        let (machine, load) = (machine::description(), machine::load());
         let mut bench = Bench::start();
         let info = |bench: &mut Bench, field| {
             let info = bench.order(&["INFO", "server"]);
             let value = info.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default();
             value.to_owned()
         };
-        let server = format!("Redis {}", info(&mut bench, "redis_version:"));
+        let machine = format!(
+            "{machine}; Redis {}; commit {}; load of the machine when it began {load}",
+            info(&mut bench, "redis_version:"),
+            machine::commit(),
+        );
         let weights = weight::weigh(&mut bench);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("the machine has timers and sockets");
@@ -64,19 +70,13 @@ impl Page {
             runtime.block_on(added::in_the_gateway(&mut bench, program, ROUNDS, span))
         });
         let contest = Contest::run(&mut bench, &lanes(), ROUNDS, TURN);
-        Page { server, contest, waits, weights, in_the_layer, in_the_gateway, flood }
+        Page { machine, contest, waits, weights, in_the_layer, in_the_gateway, flood }
     }
 }
 
 impl Display for Page {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "Measured on: {}; {}; commit {}.\n",
-            machine::description(),
-            self.server,
-            machine::commit()
-        )?;
+        writeln!(f, "Measured on: {}.\n", self.machine)?;
         self.write_targets(f)?;
         writeln!(
             f,
