@@ -98,7 +98,7 @@ impl<'t> Info<'t> {
         }
         (most == 0).then(|| {
             let text = "maxmemory is not set: a flood of new keys grows until the machine is full; in \
-                        redis.conf for example `maxmemory 256mb` (about 150 bytes for each key)";
+                        redis.conf for example `maxmemory 256mb` (about 180 bytes for each key)";
             Finding::note(server, text)
         })
     }
