@@ -31,6 +31,8 @@ struct Trouble {
     /// Decisions made alone and those told as errors, since it began and in the last line.
     alone: u64,
     failed: u64,
+    /// Whether a line told of it; if none did, none tells that it is over.
+    told: bool,
 }
 
 /// What became of a decision whose servers could not be asked.
@@ -48,15 +50,18 @@ impl Voice {
         let (mut said, now) =
             (self.0.lock().unwrap_or_else(PoisonError::into_inner), Instant::now());
         let begins = said.trouble.is_none();
-        let trouble =
-            said.trouble.get_or_insert(Trouble { since: now, last: now, alone: 0, failed: 0 });
+        let lately = |last: Instant| now.saturating_duration_since(last) < PAUSE;
+        let tells = !said.last_line.is_some_and(lately);
+        let fresh = Trouble { since: now, last: now, alone: 0, failed: 0, told: false };
+        let trouble = said.trouble.get_or_insert(fresh);
         trouble.last = now;
+        trouble.told |= tells;
         match fate {
             Fate::Alone => trouble.alone = trouble.alone.saturating_add(1),
             Fate::Failed => trouble.failed = trouble.failed.saturating_add(1),
         }
         let (since, alone, failed) = (trouble.since, trouble.alone, trouble.failed);
-        if said.last_line.is_some_and(|last| now.saturating_duration_since(last) < PAUSE) {
+        if !tells {
             return;
         }
         said.last_line = Some(now);
@@ -87,8 +92,12 @@ impl Voice {
         if !said.trouble.as_ref().is_some_and(over) {
             return;
         }
-        let Some(Trouble { since, last, alone, failed }) = said.trouble.take() else { return };
+        let Some(trouble) = said.trouble.take() else { return };
         drop(said);
+        let Trouble { since, last, alone, failed, told } = trouble;
+        if !told {
+            return;
+        }
         let seconds = last.saturating_duration_since(since).as_secs_f64();
         tracing::info!(seconds, alone, failed, "the shared budgets are asked again");
     }

@@ -161,8 +161,8 @@ async fn observe(
         sleep(LOOK).await;
         most = most.max(machine::resident());
         let troubled = store.stats().degraded + store.stats().failed > 0;
-        let over = if troubled { Journal::says_over() } else { ended.elapsed() > quiet };
-        if over || ended.elapsed() > AFTER {
+        let told = !troubled || Journal::says_over();
+        if (told && ended.elapsed() > quiet) || ended.elapsed() > AFTER {
             break;
         }
     }

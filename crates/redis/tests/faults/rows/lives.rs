@@ -46,6 +46,17 @@ pub(super) fn lives() -> Vec<Row> {
             .at_once()
             .class("loading")
             .loses(1),
+        Row::new(2, "frozen 100 ms, five times")
+            .inject(|place| {
+                for _ in 0..5 {
+                    place.server().stop();
+                    pause(MILLI * 100);
+                    place.server().cont();
+                    pause(MILLI * 1_600);
+                }
+            })
+            .at_once()
+            .class("timeout"),
         Row::new(29, "clock 5 s forth")
             .build(|builder| builder.with_clock())
             .inject(|place| place.server().skew(5_000_000))
