@@ -48,57 +48,70 @@ local function frame_keep(key, rule, a, b, c, ttl)
     end
 end
 
--- A log: the entries that have not left, how many have, the sum before the rest, the base, and the
--- entries by number. What is no log is an empty one, and `bad`; what may not be read is an error.
+-- A log: the entries that have not left, how many have, the sum before the rest, the base, the entries
+-- by number, and the whole value if it is short. What is no log is an empty one, and `bad`; what may not
+-- be read is an error.
 local function frame_log(key)
-    local kept = redis.pcall('GETRANGE', key, 0, 47)
-    if kept == '' then return 0, 0, 0, 0, nil, 0 end
+    -- The first 256 entries come with the header.
+    local kept = redis.pcall('GETRANGE', key, 0, 4143)
+    if kept == '' then return 0, 0, 0, 0, nil, 0, false end
     if type(kept) ~= 'string' or #kept < 48 then
         if kept.err and not string.find(kept.err, 'WRONGTYPE', 1, true) then error(kept) end
-        return 0, 0, 0, 0, nil, 1
+        return 0, 0, 0, 0, nil, 1, false
     end
     local n, gone, before, base, newest, total = struct.unpack('<dddddd', kept)
+    local is_whole = 48 + 16 * n <= #kept
     if not (frame_whole(n, gone) and frame_whole(before, total) and frame_whole(newest, -base)
         and gone < n and before <= total and newest + base >= 0
-        and redis.call('STRLEN', key) >= 48 + 16 * n) then
-        return 0, 0, 0, 0, nil, 1
+        and (is_whole or redis.call('STRLEN', key) >= 48 + 16 * n)) then
+        return 0, 0, 0, 0, nil, 1, false
     end
     n = n - gone
-    return n, gone, before, base, function(i)
+    local function at(i)
         if i >= n - 1 then return newest + base, total end
-        local from = 48 + 16 * (gone + i)
-        local time, sum = struct.unpack('<dd', redis.call('GETRANGE', key, from, from + 15))
+        local from, time, sum = 48 + 16 * (gone + i), nil, nil
+        if from + 16 <= #kept then
+            time, sum = struct.unpack('<dd', kept, from + 1)
+        else
+            time, sum = struct.unpack('<dd', redis.call('GETRANGE', key, from, from + 15))
+        end
         return time + base, sum
-    end, 0
+    end
+    return n, gone, before, base, at, 0, is_whole and kept
 end
 
 -- Asks a log, and tells how it is kept. One whose entries make no sense is an empty one, and `bad`.
 local function frame_ask(key, now, cost, limit, window, far)
-    local n, gone, before, base, at, bad = frame_log(key)
+    local n, gone, before, base, at, bad, kept = frame_log(key)
     local passes, count, newest, left, rest, wait, shift =
         log_ask(at, n, before, now, cost, limit, window, far)
     if frame_whole(count, newest) and frame_whole(wait, shift) then
-        return passes, count, newest, left, rest, wait, shift, n, gone, base, bad
+        return passes, count, newest, left, rest, wait, shift, n, gone, base, bad, kept
     end
-    return cost <= limit, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1
+    return cost <= limit, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, false
 end
 
--- Writes a charge into a log, at the end or into its last entry. `left` more entries have left; once
--- half of all have, they go.
-local function frame_record(key, gone, left, index, before, base, time, sum, ttl)
-    if left == index then gone, left, index, base = 0, 0, 0, 0 end
+-- Writes a charge into a log, at the end or into its last entry; `left` more entries have left. A short
+-- log is written anew without them, a long one once half of all have left.
+local function frame_record(key, kept, gone, left, index, before, base, time, sum, ttl)
     local out, all = gone + left, gone + index + 1
     local entry = struct.pack('<dd', time - base, sum)
-    if all == 1 then
-        redis.call('SET', key, struct.pack('<dddddd', 1, 0, before, base, time, sum) .. entry, 'PX', ttl)
-    elseif out < 16 or 2 * out < all then
+    if left == index or kept or (out >= 16 and 2 * out >= all) then
+        local rest = ''
+        if left == index then
+            base = 0
+            entry = struct.pack('<dd', time, sum)
+        elseif kept then
+            rest = string.sub(kept, 49 + 16 * out, 32 + 16 * all)
+        else
+            rest = redis.call('GETRANGE', key, 48 + 16 * out, 31 + 16 * all)
+        end
+        local header = struct.pack('<dddddd', all - out, 0, before, base, time - base, sum)
+        redis.call('SET', key, header .. rest .. entry, 'PX', ttl)
+    else
         redis.call('SETRANGE', key, 32 + 16 * all, entry)
         redis.call('SETRANGE', key, 0, struct.pack('<dddddd', all, out, before, base, time - base, sum))
         redis.call('PEXPIRE', key, ttl)
-    else
-        local rest = redis.call('GETRANGE', key, 48 + 16 * out, 31 + 16 * all)
-        local header = struct.pack('<dddddd', all - out, 0, before, base, time - base, sum)
-        redis.call('SET', key, header .. rest .. entry, 'PX', ttl)
     end
 end
 
@@ -155,8 +168,8 @@ local function frame_decide()
         local now, passes, change = (micros - micros % tick) / tick, true, nil
         key, cost = KEYS[key], cost * take
         if rule == 4 then
-            local counted, newest, left, rest, wait, shift, n, gone, base, unread
-            passes, counted, newest, left, rest, wait, shift, n, gone, base, unread =
+            local counted, newest, left, rest, wait, shift, n, gone, base, unread, kept
+            passes, counted, newest, left, rest, wait, shift, n, gone, base, unread, kept =
                 frame_ask(key, now, cost, p, q, r)
             reply, bad = reply .. struct.pack('<dddd', counted, newest, wait, shift), bad + unread
             if cost == 0 then
@@ -164,7 +177,9 @@ local function frame_decide()
             elseif passes then
                 local index, time, sum = log_record(n, counted, newest, rest, now, cost)
                 local ttl = frame_ttl(log_reset(counted + cost, time, 0, now, phase, p, q, r), r, tick)
-                change = { key, passes, frame_record, key, gone, left, index, rest, base, time, sum, ttl }
+                change = {
+                    key, passes, frame_record, key, kept, gone, left, index, rest, base, time, sum, ttl
+                }
             elseif shift > 0 then
                 local ttl = frame_ttl(log_reset(counted, newest - shift, 0, now, phase, p, q, r), r, tick)
                 change = { key, passes, frame_anchor, key, base - shift, ttl }

@@ -3,8 +3,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use tollgate_conformance::{Awaited, suite_of};
-use tollgate_core::{Charge, Limit, ManualClock, Mode, Quota, Store};
+use tollgate_conformance::{Awaited, Random, Reference, Subject, Told, suite_of};
+use tollgate_core::{
+    Algorithm, Charge, Clock, Limit, LocalStore, ManualClock, Mode, Quota, Span, Store, Tick,
+};
 use tollgate_servers::Server;
 
 use super::Redis;
@@ -36,6 +38,42 @@ fn decisions_on_redis_equal_the_references() {
 #[test]
 fn decisions_on_valkey_equal_the_references() {
     passes_the_suite(&Server::valkey().start());
+}
+
+/// Too long to be read in one piece: entries are read and written one by one.
+#[test]
+fn a_long_log_equals_the_references() {
+    let (server, runtime) = (Server::redis().start(), Runtime::new().unwrap());
+    let clock = ManualClock::at(Tick::from_micros(1 << 50));
+    let store = store_on(&server, &runtime, clock.clone());
+    let store = Awaited::with(store, |task| runtime.block_on(task));
+    let reference = Reference::new(clock.clone());
+    let log = Limit::builder("long", Quota::per_second(900)).algorithm(Algorithm::SlidingLog);
+    let (limit, mut random) = (log.build().unwrap(), Random::of(3));
+    let mut receipts = Vec::new();
+    for step in 0..6_000 {
+        if random.once_in(200) {
+            let back = random.below(90_000_000);
+            clock.set(Tick::from_micros(clock.now().as_micros() - back));
+        }
+        clock.advance(Span::from_micros(random.below(2_000)));
+        let charges = [Charge::new(&limit, "k").cost(if random.once_in(50) { 9 } else { 1 })];
+        let mode = *random.one_of(&[Mode::Charge, Mode::Charge, Mode::Charge, Mode::UpTo]);
+        let mut ours = store.decide(mode, &charges);
+        let mut theirs = reference.decide_now(mode, &charges);
+        assert_eq!(Told::from(&ours), Told::from(&theirs), "step {step}");
+        let both = ours.answers_mut().zip(theirs.answers_mut());
+        receipts.extend(both.filter_map(|(ours, theirs)| {
+            Some((ours.take_receipt("k".into())?, theirs.take_receipt("k".into())?))
+        }));
+        if random.once_in(10) && !receipts.is_empty() {
+            let last = u64::try_from(receipts.len()).unwrap();
+            let (ours, theirs) = receipts.swap_remove(usize::try_from(random.below(last)).unwrap());
+            let actual = random.below(3);
+            store.give(ours, actual);
+            reference.give_now(theirs, actual);
+        }
+    }
 }
 
 #[test]
