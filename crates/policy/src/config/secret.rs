@@ -5,7 +5,8 @@
 pub(super) fn hidden(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let mut secrets = Vec::new();
-    if let Some(slashes) = lower.find("://") {
+    let slashes = lower.find("://");
+    if let Some(slashes) = slashes {
         let start = slashes + 3;
         let rest = lower.get(start..).unwrap_or_default();
         let end = match rest.rfind('@') {
@@ -17,10 +18,29 @@ pub(super) fn hidden(text: &str) -> String {
         };
         secrets.push(start..end);
     }
+    // An address whose scheme is missing or wrong.
+    if slashes.is_none()
+        && let Some(name) = ["redis", "valkey"].iter().filter_map(|name| lower.find(name)).min()
+        && let Some(at) = lower.rfind('@')
+        && let Some(equals) = lower.get(name..at).and_then(|between| between.find('='))
+    {
+        secrets.push(name + equals + 1..at);
+    }
     for word in ["password", "passwd", "pasword"] {
         let key = lower.find(word).unwrap_or(text.len());
         let equals = lower.get(key..).and_then(|rest| rest.find('='));
         secrets.extend(equals.map(|equals| key + equals + 1..text.len()));
+    }
+    // Words that are part of much else: only where a key ends or goes on with them.
+    for word in ["pass", "pwd", "auth", "secret", "token", "credential"] {
+        for (key, _) in lower.match_indices(word) {
+            let rest = lower.get(key..).unwrap_or_default();
+            let is_key = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '"' | '\'' | ' ');
+            let after = rest.trim_start_matches(is_key);
+            if after.starts_with('=') {
+                secrets.push(text.len() - after.len() + 1..text.len());
+            }
+        }
     }
     let is_secret = |at: usize| secrets.iter().any(|secret| secret.contains(&at));
     let shown = |(at, c)| match c {
@@ -44,7 +64,13 @@ mod tests {
             r#"redis = 'rediss-sentinel://limits:S"ECRET@one,two/group'"#,
             r#"redis = "redis://:SECRET"#,
             r#"store = { redis = "redis://:SECRET@localhost", deadlin = 1 }"#,
+            r#"redis = "limits:SECRET@localhost:6379""#,
+            r#"redis = "redis:/limits:SECRET@localhost:6379""#,
+            r#"redis = "redis//:S@ECRET@localhost""#,
             r#"sentinel_password = "SECRET""#,
+            r#"pass = "SECRET""#,
+            r#"store = { redis = "redis://localhost", "auth" = "SECRET" }"#,
+            r#"auth_token = 'SECRET'"#,
             r#"Sentinel_Pasword = 'SECRET"#,
             "the value `redis://:SECRET@h` does not fit",
         ] {
@@ -67,6 +93,9 @@ mod tests {
             r#"redis = "${REDIS_URL}""#,
             r#"upstream = "http://127.0.0.1:3000""#,
             r#""header:x-user" = "ann@example.org""#,
+            r#"when = { path = "/auth/token", method = "POST" }"#,
+            r#"by = ["cookie:auth"]"#,
+            "redis address: `@` was found after the host",
         ] {
             assert_eq!(hidden(line), line);
         }
