@@ -53,8 +53,9 @@ pub(crate) enum Lease<'s, 'l> {
 }
 
 impl Leases {
-    /// What to do about a charge; waits until the deadline for whoever asks for a lease.
-    pub(crate) async fn of<'l>(&self, charge: &Charge<'l, '_>, deadline: Instant) -> Lease<'_, 'l> {
+    /// What to do about a charge; waits until `patience` for whoever asks for a lease, so that who asks
+    /// himself after that still has time for the answer.
+    pub(crate) async fn of<'l>(&self, charge: &Charge<'l, '_>, patience: Instant) -> Lease<'_, 'l> {
         let (most, cost) = (charge.limit.lease(), charge.cost);
         if most == 0 || cost == 0 || cost > most || charge.effect == Effect::Shadow {
             return Lease::Exact;
@@ -84,7 +85,7 @@ impl Leases {
                 }
                 known.told.clone().notified_owned()
             };
-            if tokio::time::timeout_at(deadline, told).await.is_err() {
+            if tokio::time::timeout_at(patience, told).await.is_err() {
                 return Lease::Exact;
             }
         }

@@ -8,7 +8,8 @@ use core::sync::atomic::Ordering;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use tokio::time::{Duration, Instant};
+use tokio::time::{Duration, Instant, timeout_at};
+use tollgate_core::algorithm::Rule;
 use tollgate_core::breaker::Breaker;
 use tollgate_core::{Charge, Decision, Mode, Receipt, Reply, Source, Store, StoreError};
 
@@ -16,7 +17,7 @@ use crate::across::Heard;
 use crate::address::Address;
 use crate::alone::error_of;
 use crate::caller::Caller;
-use crate::denials::{Denials, Known};
+use crate::denials::{Asking, Denials, Known};
 use crate::fault::{Class, Fault};
 use crate::key::Prefix;
 use crate::leases::{self, Lease, Leases};
@@ -90,7 +91,7 @@ impl Redis {
     ) -> Result<Decision<'l>, StoreError> {
         let deadline = Instant::now() + self.deadline;
         let question = Question::new(&self.prefix, charges);
-        let asking = match mode {
+        let mut asking = match mode {
             Mode::Peek | Mode::UpTo => None,
             #[cfg(test)]
             Mode::Charge if self.caller.clock.is_some() => None,
@@ -103,9 +104,9 @@ impl Redis {
             },
         };
         if let ([charge], Mode::Charge) = (charges, mode)
-            && let Some(decision) = self.leasing(charge, deadline).await
+            && let Some(decision) = self.leasing(charge, &mut asking, deadline).await
         {
-            return Ok(decision);
+            return decision;
         }
         let heard = self.hear(&question, mode, deadline).await;
         self.caller.counters.unread.fetch_add(heard.reading.unread, Ordering::Relaxed);
@@ -125,37 +126,56 @@ impl Redis {
     async fn leasing<'l>(
         &self,
         charge: &Charge<'l, '_>,
+        asking: &mut Option<Asking<'_>>,
         deadline: Instant,
-    ) -> Option<Decision<'l>> {
-        let (leasing, most) = match self.leases.of(charge, deadline).await {
+    ) -> Option<Result<Decision<'l>, StoreError>> {
+        let patience = deadline.checked_sub(self.deadline * 3 / 4).unwrap_or(deadline);
+        let (leasing, most) = match self.leases.of(charge, patience).await {
             Lease::Exact => return None,
             Lease::Charged(decision) => {
                 one_more(&self.caller.counters.leased);
-                return Some(*decision);
+                return Some(Ok(*decision));
             }
             Lease::Ask(leasing, most) => (leasing, most),
         };
         let asked = [charge.cost(most)];
         let question = Question::new(&self.prefix, &asked);
         let heard = self.hear(&question, Mode::UpTo, deadline).await;
+        let alone = Question::new(&self.prefix, core::slice::from_ref(charge));
         if heard.fault.is_some() {
-            return None;
+            // Who knows what it charged: the server is not asked again.
+            let heard = Heard { take: None, ..heard };
+            return Some(self.alone(&alone, Mode::Charge, &heard).await);
         }
         let mut decision = heard.reading.decide(&question, Mode::UpTo, heard.take);
         let granted = decision.granted();
         let answer = decision.answers_mut().next()?;
-        let Some(more) = granted.checked_sub(charge.cost) else {
-            // Less than it costs: that is given back, and what it is refused is told exactly.
-            if let Some(receipt) = answer.take_receipt(charge.key) {
-                let _ = self.giving(receipt.beside(charge.home), 0).await;
+        let decision = match granted.checked_sub(charge.cost) {
+            Some(more) => {
+                let charged = leases::charged(charge, answer.state(), answer.now());
+                leasing.leased(more, answer);
+                charged
             }
-            return None;
+            None => {
+                // Less than it costs: that is given back.
+                if granted > 0 {
+                    let giving = tokio::spawn(self.giving_back(&question, &heard, &[0]));
+                    let _ = timeout_at(deadline, giving).await;
+                }
+                // What the server read tells the refusal; of a log only for what was asked.
+                let is_told = matches!(charge.limit.rule(), Rule::Words(_)) || charge.cost == 1;
+                let refused = is_told
+                    .then(|| heard.reading.decide(&alone, Mode::Charge, None))
+                    .filter(Decision::is_denied)?;
+                if let Some(asking) = asking.take() {
+                    asking.told(&heard.reading, &refused);
+                }
+                refused
+            }
         };
-        let charged = leases::charged(charge, answer.state(), answer.now());
-        leasing.leased(more, answer);
         one_more(&self.caller.counters.decided);
         self.voice.calm();
-        Some(charged)
+        Some(Ok(decision))
     }
 
     /// Decides although some servers could not be asked, and says so.

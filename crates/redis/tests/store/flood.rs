@@ -9,7 +9,7 @@ use tollgate_core::{Algorithm, Anchor, Charge, Limit, Mode, Span, Store};
 use tollgate_redis::Redis;
 use tollgate_servers::{ChaosProxy, Fault, Server, Way};
 
-use crate::shop::{ALGORITHMS, ask, limit, receipt, store};
+use crate::shop::{ALGORITHMS, ask, builder, limit, receipt, store};
 
 /// How many scripts a server has run.
 fn calls(server: &Server) -> u64 {
@@ -179,25 +179,34 @@ async fn what_another_instance_gives_back_counts_within_100_ms() {
     assert!(begun.elapsed() < Duration::from_millis(130), "{:?}", begun.elapsed());
 }
 
-/// A server that takes more than half of the deadline is slow, and answers all the same.
+/// A server that takes more than half of the deadline is slow, and answers all the same; also when
+/// refusals have to be told of what was to be leased.
 #[tokio::test]
 async fn a_flood_on_a_slow_server_leaves_nobody_without_an_answer() {
+    join_all([(0, 1), (20, 1), (50, 3)].map(|(lease, cost)| slow(lease, cost))).await;
+}
+
+async fn slow(lease: u8, cost: u64) {
     let server = Server::redis().start();
     let proxy = ChaosProxy::new(server.port(), 2);
     let address = proxy.url().parse().unwrap();
     let store = Redis::builder(address).deadline(Duration::from_millis(800)).start();
     store.connected().await;
-    // Its scripts are known: else the first call takes two round trips.
+    let limit = builder("api", 10, Span::SECOND).lease(lease).build().unwrap();
+    // The server's scripts are known: else the first call takes two round trips.
     let straight = crate::shop::store(&server.url()).await;
-    let limit = limit("api", Algorithm::TokenBucket, 10, Span::SECOND);
-    ask(&straight, Mode::Charge, &[Charge::new(&limit, "bob")]).await;
+    for mode in [Mode::Charge, Mode::UpTo] {
+        let mut decision = ask(&straight, mode, &[Charge::new(&limit, "bob")]).await;
+        straight.give(receipt(&mut decision, "bob").unwrap(), 0).await.unwrap();
+    }
     let by = Duration::from_millis(450);
     proxy.inject(Way::Replies, Fault::Delay { by, jitter: Duration::ZERO });
     let end = Instant::now() + Duration::from_secs(4);
     let (asked, failed) = (AtomicU64::new(0), AtomicU64::new(0));
     join_all((0..64).map(async |_| {
         while Instant::now() < end {
-            let decision = store.decide(Mode::Charge, &[Charge::new(&limit, "ann")]).await;
+            let charges = [Charge::new(&limit, "ann").cost(cost)];
+            let decision = store.decide(Mode::Charge, &charges).await;
             asked.fetch_add(1, Ordering::Relaxed);
             failed.fetch_add(u64::from(decision.is_err()), Ordering::Relaxed);
             tokio::task::yield_now().await;

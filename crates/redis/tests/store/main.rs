@@ -15,6 +15,7 @@ mod check;
 mod flood;
 mod full;
 mod hostile;
+mod leased;
 mod lifetimes;
 mod lost_replies;
 mod poison;
