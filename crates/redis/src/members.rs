@@ -7,7 +7,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use redis::Value;
-use tokio::time::{Duration, Instant, sleep};
+use tokio::time::{Duration, Instant, sleep, timeout};
 
 use crate::caller::Caller;
 use crate::key::Prefix;
@@ -17,6 +17,9 @@ use crate::script::Script;
 
 /// How often an instance shows itself; the server forgets one that missed three times.
 const PULSE: Duration = Duration::from_secs(5);
+
+/// How long it waits for connections, and for the answer.
+const SOON: Duration = Duration::from_secs(1);
 
 /// The number of instances: given, or counted by the server.
 #[derive(Debug)]
@@ -58,8 +61,9 @@ async fn pulse(caller: Arc<Caller>, key: String, counted: Arc<AtomicU32>) {
     let name = RandomState::new().hash_one(0).to_be_bytes().to_vec();
     let request = Request { script: Script::pulse(), keys: vec![key], packed: name };
     loop {
-        caller.link.connected().await;
-        let deadline = Instant::now() + Duration::from_secs(1);
+        // Of a cluster some server may be away for long, or none may tell where the slots are.
+        let _ = timeout(SOON, caller.link.connected()).await;
+        let deadline = Instant::now() + SOON;
         if let Ok(Value::Int(count)) = caller.ask(&request, deadline).await
             && let Ok(count @ 1..) = u32::try_from(count)
         {

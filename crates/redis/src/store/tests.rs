@@ -92,6 +92,20 @@ fn instances_are_counted_by_the_server() {
     assert!(matches!(left, tollgate_servers::Value::Integer(1..=16_000)), "{left:?}");
 }
 
+/// A cluster of which a server is away, or one that may not tell its map, is not connected to wholly.
+#[test]
+fn instances_are_counted_without_a_map() {
+    let (server, runtime) = (Server::redis().start(), Runtime::new().unwrap());
+    let _inside = runtime.enter();
+    let address = format!("redis-cluster://127.0.0.1:{}", server.port());
+    let stores = [(); 2].map(|()| Redis::builder(address.parse().unwrap()).start());
+    runtime.block_on(async {
+        while !stores.iter().any(|store| store.replicas().get() == 2) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+}
+
 /// Two instances spend a leased budget as fast as they can.
 #[test]
 fn a_leased_budget_is_spent_once_and_seldom_asked_for() {
