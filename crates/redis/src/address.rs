@@ -175,7 +175,7 @@ impl fmt::Display for Login {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.user, &self.password) {
             (None, None) => Ok(()),
-            (user, None) => write!(f, "{}@", user.as_deref().unwrap_or_default()),
+            (user, None) => write!(f, "{}:@", user.as_deref().unwrap_or_default()),
             (user, Some(_)) => write!(f, "{}:***@", user.as_deref().unwrap_or_default()),
         }
     }

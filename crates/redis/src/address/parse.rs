@@ -116,6 +116,13 @@ impl<'a> Parts<'a> {
     fn login(&self) -> Result<Login, AddressError> {
         let Some(login) = self.login else { return Ok(Login::default()) };
         let (user, password) = cut(login, ':');
+        if password.is_none() {
+            // Most likely a password, which would be shown as a user is.
+            return Err(AddressError::new(
+                "before `@` a `:` was expected: `user:password@`, `:password@`, or `user:@` for a \
+                 user without a password",
+            ));
+        }
         let user = decode(user, "the user")?;
         let password = password.map(|password| decode(password, "the password")).transpose()?;
         Ok(Login {
