@@ -23,7 +23,8 @@
 //! # }
 //! ```
 //!
-//! The store connects in the background; a decision waits for its deadline at most. The fallback decides
+//! The store connects in the background, and until it has, decides as without a server: who must not start
+//! like that awaits [`Redis::connected`] first. A decision waits for its deadline at most. The fallback decides
 //! while no server can be asked, by this process's share of each limit; it must serve nothing else.
 //! [`guide::shared_store`](crate::guide::shared_store) says when to share and what is guaranteed.
 
