@@ -17,7 +17,7 @@ pub(crate) const NOT_HERE: &[(u8, &str, &str)] = &[
     (4, "delay by netem", "this kernel has no netem; the proxy delays instead"),
     (10, "power lost", "a killed process keeps what the kernel has; no disk can be lost here"),
     (12, "WAIT 1 5", "the store has no such mode"),
-    (25, "redis-cli reshard", "redis-cli is not installed; slots are moved by the same commands"),
+    (25, "redis-cli reshard", "slots are moved by the commands that it sends"),
     (33, "memory of 256 MiB", "the store keeps no keys; what it grows by is judged in each cell"),
     (35, "loss of pub/sub", "the store subscribes to nothing"),
 ];
