@@ -116,6 +116,12 @@ fn address(store: &mut Section<'_>) -> Option<Address> {
         (None, None) => {}
     }
     match (user, password) {
+        (_, Some(password)) if !address.is_sentinel() => {
+            let message = "a password of sentinels, but the address names none";
+            let expected = "an address that begins with `redis-sentinel://`, or no such password";
+            store.reading().report(Problem::error(password.span(), message, expected));
+            None
+        }
         (user, Some(password)) => {
             Some(address.sentinel_login(user.as_ref().map(Text::as_str), password.as_str()))
         }

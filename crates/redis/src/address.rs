@@ -103,6 +103,12 @@ impl Address {
         self.over_tls(Tls::allow_insecure)
     }
 
+    /// Whether sentinels say where the server is.
+    #[must_use]
+    pub fn is_sentinel(&self) -> bool {
+        matches!(self.topology, Topology::Sentinel { .. })
+    }
+
     /// Whether any certificate is believed.
     #[must_use]
     pub fn is_insecure(&self) -> bool {

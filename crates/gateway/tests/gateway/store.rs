@@ -251,6 +251,7 @@ const WRONG: &[(&str, usize, &str)] = &[
     ("redis = \"rediss://h\"\nca_file = \"/nowhere/ca.pem\"", 3, "cannot be read"),
     ("redis = \"rediss://h\"\nclient_key = \"/k.pem\"", 3, "both `client_certificate`"),
     ("redis = \"redis://h\"\nsentinel_user = \"a\"", 3, "`sentinel_password`"),
+    ("redis = \"redis://h\"\nsentinel_password = \"pw\"", 3, "`redis-sentinel://`"),
 ];
 
 #[test]
