@@ -13,15 +13,16 @@ mod seeds;
 mod told_truly;
 
 use tollgate_core::{
-    Algorithm, Charge, Decision, Limit, LocalStore, ManualClock, Mode, Quota, Receipt, Span, Tick,
-    Verdict,
+    Algorithm, Charge, Decision, Limit, ManualClock, Mode, Quota, Receipt, Span, Tick, Verdict,
 };
+
+use crate::subject::Subject;
 
 type Case<S> = (&'static str, fn(Stage<S>));
 
 macro_rules! list {
     ($($kind:ident: $($name:ident)*;)*) => {
-        fn list<S: LocalStore>() -> Vec<Case<S>> {
+        fn list<S: Subject>() -> Vec<Case<S>> {
             vec![$($((stringify!($name), $kind::$name::<S>)),*),*]
         }
 
@@ -100,7 +101,7 @@ list! {
 ///
 /// # Panics
 /// On the first wrong answer, naming the case.
-pub fn cases<S: LocalStore>(make: impl Fn(ManualClock) -> S) {
+pub fn cases<S: Subject>(make: impl Fn(ManualClock) -> S) {
     CASES.iter().for_each(|name| case(name, &make));
 }
 
@@ -108,7 +109,7 @@ pub fn cases<S: LocalStore>(make: impl Fn(ManualClock) -> S) {
 ///
 /// # Panics
 /// On a wrong answer, or when there is no such case.
-pub fn case<S: LocalStore>(name: &str, make: impl Fn(ManualClock) -> S) {
+pub fn case<S: Subject>(name: &str, make: impl Fn(ManualClock) -> S) {
     let all = list::<S>();
     let (_, run) = all.iter().find(|(known, _)| *known == name).expect("a case of this name");
     eprintln!("case {name}");
@@ -125,7 +126,7 @@ struct Stage<S> {
     clock: ManualClock,
 }
 
-impl<S: LocalStore> Stage<S> {
+impl<S: Subject> Stage<S> {
     fn at(&self, ms: u64) -> &Self {
         self.clock.set(Tick::from_micros(START + ms * 1_000));
         self
@@ -136,11 +137,11 @@ impl<S: LocalStore> Stage<S> {
     }
 
     fn ask<'l>(&self, limit: &'l Limit, cost: u64) -> Decision<'l> {
-        self.store.decide_one(Mode::Charge, &Charge::new(limit, "k").cost(cost))
+        self.store.decide(Mode::Charge, &[Charge::new(limit, "k").cost(cost)])
     }
 
     fn peek<'l>(&self, limit: &'l Limit, cost: u64) -> Decision<'l> {
-        self.store.decide_one(Mode::Peek, &Charge::new(limit, "k").cost(cost))
+        self.store.decide(Mode::Peek, &[Charge::new(limit, "k").cost(cost)])
     }
 
     fn passes(&self, limit: &Limit) -> bool {

@@ -7,7 +7,7 @@ use core::task::{Context, Poll, Waker};
 use tollgate_core::{Charge, Decision, LocalStore, Mode, Receipt, Reply, Store, StoreError};
 
 /// What the suite asks of a store. Every [`LocalStore`] is one; [`Awaited`] makes one of any other.
-pub trait Subject {
+pub trait Subject: Sync {
     /// As [`Store::decide`].
     fn decide<'l>(&self, mode: Mode, charges: &[Charge<'l, '_>]) -> Decision<'l>;
 
@@ -58,7 +58,7 @@ impl<S: Store, W: Fn(AnyFuture<'_>)> Awaited<S, W> {
     }
 }
 
-impl<S: Store, W: Fn(AnyFuture<'_>)> Subject for Awaited<S, W> {
+impl<S: Store, W: Fn(AnyFuture<'_>) + Sync> Subject for Awaited<S, W> {
     fn decide<'l>(&self, mode: Mode, charges: &[Charge<'l, '_>]) -> Decision<'l> {
         self.run(self.store.decide(mode, charges))
     }

@@ -23,9 +23,11 @@ use std::fs;
 use std::path::Path;
 
 use tollgate_core::{
-    Algorithm, Anchor, Charge, Decision, Limit, LocalStore, ManualClock, Mode, Queue, Receipt,
-    Span, Tick, Verdict,
+    Algorithm, Anchor, Charge, Decision, Limit, ManualClock, Mode, Queue, Receipt, Span, Tick,
+    Verdict,
 };
+
+use crate::subject::Subject;
 
 /// Midnight, and so the start of a window of every length used.
 const START: u64 = 20_000 * 86_400_000_000;
@@ -34,7 +36,7 @@ const START: u64 = 20_000 * 86_400_000_000;
 ///
 /// # Panics
 /// When an answer differs, naming the file and the line.
-pub fn traces<S: LocalStore>(make: impl Fn(ManualClock) -> S) {
+pub fn traces<S: Subject>(make: impl Fn(ManualClock) -> S) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces");
     let files = fs::read_dir(&folder).expect("the traces lie beside this crate's sources");
     let mut paths: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
@@ -50,7 +52,7 @@ pub fn traces<S: LocalStore>(make: impl Fn(ManualClock) -> S) {
 ///
 /// # Panics
 /// When an answer differs or a line cannot be read, naming the line.
-pub fn trace<S: LocalStore>(text: &str, make: impl Fn(ManualClock) -> S) {
+pub fn trace<S: Subject>(text: &str, make: impl Fn(ManualClock) -> S) {
     let lines = || {
         let numbered = text.lines().zip(1..).map(|(line, number)| (words(line), number));
         numbered.filter(|(words, _)| !words.is_empty())
@@ -76,7 +78,7 @@ pub fn trace<S: LocalStore>(text: &str, make: impl Fn(ManualClock) -> S) {
         let (limit, _) = in_force.unwrap_or_else(|| panic!("line {line}: no limit `{name}`"));
         let cost = cost.parse().unwrap_or_else(|_| panic!("line {line}: `{cost}` is no cost"));
         clock.set(start.after(read_time(time, line)));
-        let ask = |mode, cost| store.decide_one(mode, &Charge::new(limit, *key).cost(cost));
+        let ask = |mode, cost| store.decide(mode, &[Charge::new(limit, *key).cost(cost)]);
         let mut decision = match *mode {
             "charge" => ask(Mode::Charge, cost),
             "peek" => ask(Mode::Peek, cost),
@@ -84,7 +86,7 @@ pub fn trace<S: LocalStore>(text: &str, make: impl Fn(ManualClock) -> S) {
             "refund" | "settle" => {
                 let receipt = receipts.remove(&(*name, *key));
                 let receipt = receipt.unwrap_or_else(|| panic!("line {line}: nothing was charged"));
-                store.give_now(receipt, if *mode == "refund" { 0 } else { cost });
+                store.give(receipt, if *mode == "refund" { 0 } else { cost });
                 ask(Mode::Peek, 0)
             }
             other => panic!("line {line}: `{other}` is no mode"),

@@ -2,12 +2,13 @@
 
 use std::thread;
 
-use tollgate_core::{Limit, LocalStore, Quota, QuotaError, Span, SpanError, Verdict};
+use tollgate_core::{Limit, Quota, QuotaError, Span, SpanError, Verdict};
 
 use super::{Stage, bucket, limit};
 use crate::laws::Form;
+use crate::subject::Subject;
 
-pub(super) fn b53_a_cost_above_the_capacity_is_never<S: LocalStore>(stage: Stage<S>) {
+pub(super) fn b53_a_cost_above_the_capacity_is_never<S: Subject>(stage: Stage<S>) {
     for form in Form::ALL.into_iter().filter(|form| *form != Form::LeakyBucket) {
         let limit = limit(form.algorithm(), "3 per 2s");
         let decision = stage.ask(&limit, 4);
@@ -16,7 +17,7 @@ pub(super) fn b53_a_cost_above_the_capacity_is_never<S: LocalStore>(stage: Stage
     }
 }
 
-pub(super) fn b57_a_burst_of_0_or_a_fraction_is_refused<S: LocalStore>(_: Stage<S>) {
+pub(super) fn b57_a_burst_of_0_or_a_fraction_is_refused<S: Subject>(_: Stage<S>) {
     for text in ["10/s burst 0", "10/s burst 0.5", "10/s burst 1.5", "10/s burst -1", "10/s burst"]
     {
         let error = text.parse::<Quota>().unwrap_err();
@@ -26,7 +27,7 @@ pub(super) fn b57_a_burst_of_0_or_a_fraction_is_refused<S: LocalStore>(_: Stage<
     assert_eq!(Quota::per_second(10).with_burst(0), Err(QuotaError::Burst));
 }
 
-pub(super) fn b59_a_rate_of_0_is_never_unlimited<S: LocalStore>(stage: Stage<S>) {
+pub(super) fn b59_a_rate_of_0_is_never_unlimited<S: Subject>(stage: Stage<S>) {
     assert_eq!("0/s burst 5".parse::<Quota>(), Err(QuotaError::Burst));
     for form in Form::ALL {
         let limit = limit(form.algorithm(), "0/minute");
@@ -39,7 +40,7 @@ pub(super) fn b59_a_rate_of_0_is_never_unlimited<S: LocalStore>(stage: Stage<S>)
     }
 }
 
-pub(super) fn b60_a_limit_of_0_refuses_in_parallel<S: LocalStore>(stage: Stage<S>) {
+pub(super) fn b60_a_limit_of_0_refuses_in_parallel<S: Subject>(stage: Stage<S>) {
     let limit = bucket("0 per 60s");
     let refused: u64 = thread::scope(|scope| {
         let many = || (0..125).map(|_| u64::from(!stage.passes(&limit))).sum::<u64>();
@@ -51,7 +52,7 @@ pub(super) fn b60_a_limit_of_0_refuses_in_parallel<S: LocalStore>(stage: Stage<S
     assert_eq!(Quota::new(10, Span::ZERO), Err(QuotaError::Period(SpanError::Zero)));
 }
 
-pub(super) fn b61_costs_of_0_and_of_2_to_63<S: LocalStore>(stage: Stage<S>) {
+pub(super) fn b61_costs_of_0_and_of_2_to_63<S: Subject>(stage: Stage<S>) {
     for form in Form::ALL {
         let limit = limit(form.algorithm(), "5/s");
         let most = limit.capacity();
@@ -66,7 +67,7 @@ pub(super) fn b61_costs_of_0_and_of_2_to_63<S: LocalStore>(stage: Stage<S>) {
     }
 }
 
-pub(super) fn b62_a_batch_takes_no_more_than_there_is<S: LocalStore>(stage: Stage<S>) {
+pub(super) fn b62_a_batch_takes_no_more_than_there_is<S: Subject>(stage: Stage<S>) {
     for round in 0..1_000 {
         let quota = Quota::per_hour(5);
         let limit = Limit::new(&format!("round-{round}"), quota).unwrap();

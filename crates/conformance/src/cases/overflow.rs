@@ -1,10 +1,11 @@
 //! Products of time and quota, intervals below the resolution, very long idleness.
 
-use tollgate_core::{Algorithm, Anchor, Limit, LocalStore, Quota, Span};
+use tollgate_core::{Algorithm, Anchor, Limit, Quota, Span};
 
 use super::{Stage, bucket, limit};
+use crate::subject::Subject;
 
-pub(super) fn b01_long_idleness_never_turns_negative<S: LocalStore>(stage: Stage<S>) {
+pub(super) fn b01_long_idleness_never_turns_negative<S: Subject>(stage: Stage<S>) {
     let limit = bucket("1000000/hour");
     assert!(stage.ask(&limit, 1).is_allowed());
     // From the epoch's 55th year on, the last of these stands at the end of time, 2255.
@@ -15,7 +16,7 @@ pub(super) fn b01_long_idleness_never_turns_negative<S: LocalStore>(stage: Stage
     }
 }
 
-pub(super) fn b03_large_windows_count_down_by_one<S: LocalStore>(stage: Stage<S>) {
+pub(super) fn b03_large_windows_count_down_by_one<S: Subject>(stage: Stage<S>) {
     let clock = Algorithm::FixedWindow(Anchor::Clock);
     let (window, tokens) = (limit(clock, "65535/s"), bucket("65535/s"));
     for call in 0..11 {
@@ -40,13 +41,13 @@ pub(super) fn b03_large_windows_count_down_by_one<S: LocalStore>(stage: Stage<S>
     }
 }
 
-pub(super) fn b04_elapsed_times_rate_passes_32_bits<S: LocalStore>(stage: Stage<S>) {
+pub(super) fn b04_elapsed_times_rate_passes_32_bits<S: Subject>(stage: Stage<S>) {
     let limit = bucket("100000/s");
     assert_eq!(stage.at(0).ask(&limit, 1).remaining(), 99_999);
     assert_eq!(stage.at(60_000).ask(&limit, 1).remaining(), 99_999);
 }
 
-pub(super) fn b05_rates_above_a_tick_are_exact_or_refused<S: LocalStore>(stage: Stage<S>) {
+pub(super) fn b05_rates_above_a_tick_are_exact_or_refused<S: Subject>(stage: Stage<S>) {
     for rate in [3, 7, 300, 7_000_000, 700_000_001, 1_000_000_001, u64::from(u32::MAX)] {
         let quota = Quota::new(rate, Span::SECOND).unwrap().with_burst(1).unwrap();
         match Limit::new(&format!("rate-{rate}"), quota) {
@@ -61,7 +62,7 @@ pub(super) fn b05_rates_above_a_tick_are_exact_or_refused<S: LocalStore>(stage: 
     }
 }
 
-pub(super) fn b07_high_rates_with_burst_1_keep_their_rate<S: LocalStore>(stage: Stage<S>) {
+pub(super) fn b07_high_rates_with_burst_1_keep_their_rate<S: Subject>(stage: Stage<S>) {
     for rate in [2_000, 8_000, 1_000_000] {
         let quota = Quota::new(rate, Span::SECOND).unwrap().with_burst(1).unwrap();
         let limit = Limit::new(&format!("rate-{rate}"), quota).unwrap();
@@ -71,7 +72,7 @@ pub(super) fn b07_high_rates_with_burst_1_keep_their_rate<S: LocalStore>(stage: 
     assert_eq!([stage.ask(&limit, 1).remaining(), stage.ask(&limit, 1).remaining()], [999, 998]);
 }
 
-pub(super) fn b09_an_interval_of_80_years_works<S: LocalStore>(stage: Stage<S>) {
+pub(super) fn b09_an_interval_of_80_years_works<S: Subject>(stage: Stage<S>) {
     let limit = bucket("1 per 2500000001s");
     assert!(stage.passes(&limit));
     let wait = super::denied_for(&stage.ask(&limit, 1));
@@ -81,7 +82,7 @@ pub(super) fn b09_an_interval_of_80_years_works<S: LocalStore>(stage: Stage<S>) 
 }
 
 /// How many pass in one second when each is tried again at exactly the announced instant.
-fn saturated<S: LocalStore>(stage: &Stage<S>, limit: &Limit) -> u64 {
+fn saturated<S: Subject>(stage: &Stage<S>, limit: &Limit) -> u64 {
     use tollgate_core::Clock;
     let end = stage.clock.now().after(Span::SECOND);
     let mut passed = 0;

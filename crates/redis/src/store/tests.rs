@@ -7,8 +7,7 @@ use tollgate_conformance::{
     Awaited, CASES, Random, Reference, Subject, Told, case, suite_of, traces,
 };
 use tollgate_core::{
-    Algorithm, Charge, Clock, Decision, Limit, LocalStore, ManualClock, Mode, Quota, Receipt,
-    Reply, Span, Store, Tick,
+    Algorithm, Charge, Clock, Limit, LocalStore, ManualClock, Mode, Quota, Span, Store, Tick,
 };
 use tollgate_servers::Server;
 
@@ -43,42 +42,13 @@ fn decisions_on_valkey_equal_the_references() {
     passes_the_suite(&Server::valkey().start());
 }
 
-/// The store as one that answers at once, for cases that are written for such.
-struct Blocking<'r>(Redis, &'r Runtime);
-
-impl Store for Blocking<'_> {
-    fn decide<'a, 'l: 'a>(
-        &'a self,
-        mode: Mode,
-        charges: &'a [Charge<'l, 'a>],
-    ) -> Reply<'a, Decision<'l>> {
-        self.0.decide(mode, charges)
-    }
-
-    fn give<'a>(&'a self, receipt: Receipt<'a>, actual: u64) -> Reply<'a, ()> {
-        self.0.give(receipt, actual)
-    }
-}
-
-impl LocalStore for Blocking<'_> {
-    fn decide_now<'l>(&self, mode: Mode, charges: &[Charge<'l, '_>]) -> Decision<'l> {
-        self.1.block_on(self.0.decide(mode, charges)).unwrap()
-    }
-
-    fn decide_one<'l>(&self, mode: Mode, charge: &Charge<'l, '_>) -> Decision<'l> {
-        self.decide_now(mode, &[*charge])
-    }
-
-    fn give_now(&self, receipt: Receipt<'_>, actual: u64) {
-        self.1.block_on(self.0.give(receipt, actual)).unwrap();
-    }
-}
-
 #[test]
 fn faults_of_real_limiters_are_none_of_it() {
     let runtime = Runtime::new().unwrap();
     for server in [Server::redis().start(), Server::valkey().start()] {
-        let make = |clock| Blocking(store_on(&server, &runtime, clock), &runtime);
+        let make = |clock| {
+            Awaited::with(store_on(&server, &runtime, clock), |task| runtime.block_on(task))
+        };
         // A simulated second of millions of calls is for stores that answer in nanoseconds.
         CASES.iter().filter(|name| !name.starts_with("b07_")).for_each(|name| case(name, make));
         traces(make);
