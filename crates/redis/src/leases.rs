@@ -53,14 +53,16 @@ pub(crate) enum Lease<'s, 'l> {
 }
 
 impl Leases {
+    /// Charges by what is left of a lease, if that is enough.
+    pub(crate) fn spend<'l>(&self, charge: &Charge<'l, '_>) -> Option<Decision<'l>> {
+        let key = self.key(charge)?;
+        self.lock().get_mut(&key)?.spend(charge, Instant::now())
+    }
+
     /// What to do about a charge; waits until `patience` for whoever asks for a lease, so that who asks
     /// himself after that still has time for the answer.
     pub(crate) async fn of<'l>(&self, charge: &Charge<'l, '_>, patience: Instant) -> Lease<'_, 'l> {
-        let (most, cost) = (charge.limit.lease(), charge.cost);
-        if most == 0 || cost == 0 || cost > most || charge.effect == Effect::Shadow {
-            return Lease::Exact;
-        }
-        let key = self.seed.hash_one((charge.limit.id(), charge.limit.print(), charge.key));
+        let Some(key) = self.key(charge) else { return Lease::Exact };
         loop {
             let told = {
                 let (mut held, now) = (self.lock(), Instant::now());
@@ -70,18 +72,15 @@ impl Leases {
                 };
                 let is_hot = now.saturating_duration_since(known.asked_at) < HOT;
                 known.asked_at = now;
-                if let Some(left) = known.left.checked_sub(cost) {
-                    known.left = left;
-                    let elapsed = now.saturating_duration_since(known.read_at);
-                    let now = known.now.after(elapsed.into());
-                    return Lease::Charged(Box::new(charged(charge, known.state, now)));
+                if let Some(decision) = known.spend(charge, now) {
+                    return Lease::Charged(Box::new(decision));
                 }
                 if !is_hot {
                     return Lease::Exact;
                 }
                 if !known.asking {
                     known.asking = true;
-                    return Lease::Ask(Leasing { leases: self, key }, most);
+                    return Lease::Ask(Leasing { leases: self, key }, charge.limit.lease());
                 }
                 known.told.clone().notified_owned()
             };
@@ -91,8 +90,24 @@ impl Leases {
         }
     }
 
+    /// Where a charge's lease is held; `None` if it is never leased.
+    fn key(&self, charge: &Charge<'_, '_>) -> Option<u64> {
+        let Charge { limit, key, cost, effect, .. } = charge;
+        let is_leased = (1..=limit.lease()).contains(cost) && *effect == Effect::Enforce;
+        is_leased.then(|| self.seed.hash_one((limit.id(), limit.print(), key)))
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Held>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    fn spend<'l>(&mut self, charge: &Charge<'l, '_>, now: Instant) -> Option<Decision<'l>> {
+        self.left = self.left.checked_sub(charge.cost)?;
+        self.asked_at = now;
+        let elapsed = now.saturating_duration_since(self.read_at);
+        Some(charged(charge, self.state, self.now.after(elapsed.into())))
     }
 }
 

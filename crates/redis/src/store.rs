@@ -18,7 +18,7 @@ use crate::address::Address;
 use crate::alone::error_of;
 use crate::caller::Caller;
 use crate::denials::{Asking, Denials, Known};
-use crate::fault::{Class, Fault};
+use crate::fault::Fault;
 use crate::key::Prefix;
 use crate::leases::{self, Lease, Leases};
 use crate::link::{Link, Options};
@@ -89,6 +89,12 @@ impl Redis {
         mode: Mode,
         charges: &[Charge<'l, '_>],
     ) -> Result<Decision<'l>, StoreError> {
+        if let ([charge], Mode::Charge) = (charges, mode)
+            && let Some(decision) = self.leases.spend(charge)
+        {
+            one_more(&self.caller.counters.leased);
+            return Ok(decision);
+        }
         let deadline = Instant::now() + self.deadline;
         let question = Question::new(&self.prefix, charges);
         let mut asking = match mode {
@@ -104,14 +110,14 @@ impl Redis {
             },
         };
         if let ([charge], Mode::Charge) = (charges, mode)
-            && let Some(decision) = self.leasing(charge, &mut asking, deadline).await
+            && let Some(decision) = self.leasing(charge, &question, &mut asking, deadline).await
         {
             return decision;
         }
         let heard = self.hear(&question, mode, deadline).await;
         self.caller.counters.unread.fetch_add(heard.reading.unread, Ordering::Relaxed);
-        if heard.fault.is_some() {
-            return self.alone(&question, mode, &heard).await;
+        if let Some(fault) = &heard.fault {
+            return self.alone(&question, mode, &heard, fault).await;
         }
         let decision = heard.reading.decide(&question, mode, heard.take);
         if let Some(asking) = asking {
@@ -126,6 +132,7 @@ impl Redis {
     async fn leasing<'l>(
         &self,
         charge: &Charge<'l, '_>,
+        alone: &Question<'_, 'l, '_>,
         asking: &mut Option<Asking<'_>>,
         deadline: Instant,
     ) -> Option<Result<Decision<'l>, StoreError>> {
@@ -140,12 +147,11 @@ impl Redis {
         };
         let asked = [charge.cost(most)];
         let question = Question::new(&self.prefix, &asked);
-        let heard = self.hear(&question, Mode::UpTo, deadline).await;
-        let alone = Question::new(&self.prefix, core::slice::from_ref(charge));
-        if heard.fault.is_some() {
+        let mut heard = self.hear(&question, Mode::UpTo, deadline).await;
+        if let Some(fault) = heard.fault.take() {
             // Who knows what it charged: the server is not asked again.
-            let heard = Heard { take: None, ..heard };
-            return Some(self.alone(&alone, Mode::Charge, &heard).await);
+            heard.take = None;
+            return Some(self.alone(alone, Mode::Charge, &heard, &fault).await);
         }
         let mut decision = heard.reading.decide(&question, Mode::UpTo, heard.take);
         let granted = decision.granted();
@@ -165,7 +171,7 @@ impl Redis {
                 // What the server read tells the refusal; of a log only for what was asked.
                 let is_told = matches!(charge.limit.rule(), Rule::Words(_)) || charge.cost == 1;
                 let refused = is_told
-                    .then(|| heard.reading.decide(&alone, Mode::Charge, None))
+                    .then(|| heard.reading.decide(alone, Mode::Charge, None))
                     .filter(Decision::is_denied)?;
                 if let Some(asking) = asking.take() {
                     asking.told(&heard.reading, &refused);
@@ -184,15 +190,15 @@ impl Redis {
         question: &Question<'_, 'l, '_>,
         mode: Mode,
         heard: &Heard,
+        fault: &Fault,
     ) -> Result<Decision<'l>, StoreError> {
-        let fault = heard.fault.clone().unwrap_or(Fault::never(Class::Other));
-        let decision = self.decide_alone(question, mode, heard, &fault).await;
+        let decision = self.decide_alone(question, mode, heard, fault).await;
         let (count, fate) = match decision {
             Ok(_) => (&self.caller.counters.degraded, Fate::Alone),
             Err(_) => (&self.caller.counters.failed, Fate::Failed),
         };
         one_more(count);
-        self.voice.trouble(&fault, fate);
+        self.voice.trouble(fault, fate);
         decision
     }
 
