@@ -10,6 +10,8 @@ mod tests;
 
 use std::fmt::Write;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 use tollgate_core::{Key, Limit, Net};
 
@@ -74,7 +76,8 @@ pub(crate) fn name(prefix: &Prefix, limit: &Limit, key: Key<'_>, home: Key<'_>) 
     write_key(&mut name, home);
     name.push('}');
     // 48 of the identity's 64 bits: any two of a thousand limits meet once in 500 million.
-    write_base64(&mut name, limit.id().to_be_bytes().first_chunk::<6>().unwrap_or(&[0; 6]));
+    let [id @ .., _, _] = limit.id().to_be_bytes();
+    URL_SAFE_NO_PAD.encode_string(id, &mut name);
     if key != home {
         name.push('.');
         write_key(&mut name, key);
@@ -90,7 +93,9 @@ fn write_key(name: &mut String, key: Key<'_>) {
             Some(text) => write!(name, ":{text}"),
             None => {
                 name.push('#');
-                write_base64(name, Sha256::digest(bytes).first_chunk::<16>().unwrap_or(&[0; 16]));
+                let hash: [u8; 32] = Sha256::digest(bytes).into();
+                let [half, _] = hash.as_chunks().0 else { return };
+                URL_SAFE_NO_PAD.encode_string::<[u8; 16]>(*half, name);
                 Ok(())
             }
         },
@@ -116,19 +121,4 @@ fn plain(bytes: &[u8]) -> Option<&str> {
 
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_graphic() && byte != b'{' && byte != b'}'
-}
-
-/// RFC 4648, section 5, without padding.
-fn write_base64(name: &mut String, bytes: &[u8]) {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    for group in bytes.chunks(3) {
-        let mut bits = [0; 4];
-        bits.iter_mut().skip(1).zip(group).for_each(|(bits, byte)| *bits = *byte);
-        let bits = u32::from_be_bytes(bits);
-        for digit in 0..=group.len() {
-            let shift = 18u32.saturating_sub(u32::try_from(digit).unwrap_or(0).saturating_mul(6));
-            let index = usize::try_from(bits >> shift & 63).unwrap_or(0);
-            name.push(char::from(DIGITS.get(index).copied().unwrap_or(b'-')));
-        }
-    }
 }

@@ -28,7 +28,7 @@ struct Said {
 struct Trouble {
     since: Instant,
     last: Instant,
-    /// Decisions made alone and those told as errors, since it began and in the last line.
+    /// Decisions made alone and those told as errors since it began.
     alone: u64,
     failed: u64,
     /// Whether a line told of it; if none did, none tells that it is over.
