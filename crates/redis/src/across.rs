@@ -105,7 +105,7 @@ impl Redis {
         }
     }
 
-    /// Sends one request for each group, all at once.
+    /// Sends one request for each group, all at once; who failed once is not asked again.
     async fn ask_groups(
         &self,
         question: &Question<'_, '_, '_>,
@@ -115,6 +115,8 @@ impl Redis {
         deadline: Instant,
         heard: &mut Heard,
     ) {
+        let failed = |group: &Group| group.iter().any(|entry| heard.failed.contains(entry));
+        let groups: Vec<&Group> = groups.iter().copied().filter(|group| !failed(group)).collect();
         let asked = groups.iter().map(|group| async move {
             let entries: Vec<_> = group.iter().filter_map(|i| question.entries.get(*i)).collect();
             self.caller.ask(&question.request(ask, take, &entries), deadline).await

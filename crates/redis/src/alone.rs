@@ -38,7 +38,7 @@ impl Redis {
         let mode_here = match mode {
             _ if !passes => Mode::Peek,
             // What the servers that answered have left is taken, no more.
-            Mode::UpTo if lost.len() < question.charges.len() => Mode::Charge,
+            Mode::UpTo if heard.failed.len() < question.entries.len() => Mode::Charge,
             mode => mode,
         };
         let here = match lost.iter().any(Lost::is_denied) && !never {

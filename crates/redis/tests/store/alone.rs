@@ -73,6 +73,19 @@ async fn without_a_server_each_limit_does_as_it_said() {
 
 /// B119: when the server is back its budgets count again, and those of the meantime do not.
 #[tokio::test]
+async fn what_is_left_of_a_share_is_taken_also_beside_a_limit_that_never_passes() {
+    let server = Server::redis().start();
+    server.kill();
+    let store = start(&server.url());
+    let (local, never) =
+        (on_error("local", 10, OnError::Local), on_error("never", 0, OnError::Local));
+    let watched = Charge::new(&never, "ann").cost(9).shadow();
+    let charges = [Charge::new(&local, "ann").cost(9), watched];
+    let decision = store.decide(Mode::UpTo, &charges).await.unwrap();
+    assert_eq!((decision.is_allowed(), decision.granted()), (true, 5));
+}
+
+#[tokio::test]
 async fn a_server_that_is_back_is_asked_within_a_second() {
     let server = Server::redis().start();
     let store = start(&server.url());
