@@ -1,9 +1,13 @@
 //! Several limits, one decision: all are charged or none.
 
+mod kept;
+
 use crate::algorithm::{Charged, Patience, Ruling, State, Step};
 use crate::decision::Source;
 use crate::key::Key;
 use crate::limit::Limit;
+
+pub use kept::KeptReceipt;
 
 /// One cost on one key of one limit.
 #[derive(Clone, Copy, Debug)]
