@@ -14,6 +14,7 @@ extern crate alloc;
 
 pub mod algorithm;
 pub mod breaker;
+mod calendar;
 pub mod charge;
 mod clock;
 mod decision;
@@ -26,6 +27,7 @@ mod store;
 mod units;
 
 pub use algorithm::{Algorithm, Anchor, Queue, Resolution};
+pub use calendar::{Calendar, CalendarError};
 pub use charge::{Charge, Effect, Mode, Receipt};
 pub use clock::{Clock, ManualClock, Span, SpanError, Tick};
 pub use decision::{Answer, Decision, Source, Verdict};

@@ -10,6 +10,7 @@ use alloc::boxed::Box;
 use crate::algorithm::{
     Algorithm, Anchor, Moment, Patience, Resolution, Rule, Ruling, State, WordRule,
 };
+use crate::calendar::Calendar;
 use crate::clock::{Span, Tick};
 use crate::decision::Verdict;
 use crate::key::{Key, Net};
@@ -133,6 +134,16 @@ impl Limit {
         whole.saturating_mul(percent).saturating_add(rest.saturating_mul(percent) / 100).max(1)
     }
 
+    /// The calendar whose windows it counts in, if it does.
+    #[inline]
+    #[must_use]
+    pub fn calendar(&self) -> Option<&'static Calendar> {
+        match self.algorithm {
+            Algorithm::FixedWindow(Anchor::Calendar(calendar)) => Some(calendar),
+            _ => None,
+        }
+    }
+
     /// The tick it counts in.
     #[must_use]
     pub fn resolution(&self) -> Resolution {
@@ -189,6 +200,10 @@ impl Limit {
     #[inline]
     #[must_use]
     pub fn moment_of(&self, now: Tick, phase: u64) -> Moment {
+        let phase = match self.calendar() {
+            None => phase,
+            Some(calendar) => calendar.phase(now, self.resolution),
+        };
         Moment { now: self.resolution.floor(now.as_micros()), phase }
     }
 
@@ -230,6 +245,9 @@ impl Limit {
     #[inline]
     #[must_use]
     pub fn span(&self, ticks: u64, now: Tick) -> Span {
+        if let Some(calendar) = self.calendar() {
+            return calendar.end(ticks, now, self.resolution).since(now);
+        }
         let present = self.resolution.floor(now.as_micros());
         let then = present.saturating_add(ticks).saturating_mul(self.resolution.micros());
         Span::from_micros(then.saturating_sub(now.as_micros()))

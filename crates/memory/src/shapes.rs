@@ -4,16 +4,17 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use tollgate_core::algorithm::{Moment, State, WordRule};
-use tollgate_core::{Limit, Resolution, Tick};
+use tollgate_core::{Calendar, Limit, Resolution, Tick};
 
 use crate::bucket::Cell;
 use crate::sync::{AtomicU64, Mutex, Ordering, whole};
 
-/// The numbers of a rule and the tick it counts in; limits of equal numbers share one.
+/// The numbers of a rule and what it counts time in; limits of equal numbers share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Shape {
     pub(crate) rule: WordRule,
     resolution: Resolution,
+    calendar: Option<&'static Calendar>,
 }
 
 impl Shape {
@@ -38,7 +39,8 @@ impl Shape {
     fn moment(&self, now: Tick) -> Moment {
         // Resolutions are powers of ten from 1, so the division is defined.
         let ticks = now.as_micros().checked_div(self.resolution.micros()).unwrap_or(0);
-        Moment { now: ticks, phase: 0 }
+        let phase = self.calendar.map_or(0, |calendar| calendar.phase(now, self.resolution));
+        Moment { now: ticks, phase }
     }
 }
 
@@ -97,7 +99,8 @@ impl Shapes {
         if self.fits(number, limit) {
             return number;
         }
-        let number = self.register(Shape { rule: *rule, resolution: limit.resolution() }, limit);
+        let (resolution, calendar) = (limit.resolution(), limit.calendar());
+        let number = self.register(Shape { rule: *rule, resolution, calendar }, limit);
         if let Some(latest) = latest {
             latest.store(number, Ordering::Relaxed);
         }

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::calendar::Calendar;
 use crate::clock::Span;
 
 /// How a limit counts, as a person chooses it.
@@ -99,6 +100,9 @@ pub enum Anchor {
     Clock,
     /// At the first charge.
     FirstHit,
+    /// Where those of a calendar do, for every key alike. The period of the quota is then only what is
+    /// told; a calendar lives as long as the process, since there are few and limits are made often.
+    Calendar(&'static Calendar),
 }
 
 /// The tick a limit counts in.

@@ -91,7 +91,7 @@ impl LimitBuilder<'_> {
             capacity,
             window: resolution.floor(self.quota.period().as_micros()),
             id: identity(self.name, self.algorithm, self.quota.period(), resolution),
-            print: print(&rule, resolution),
+            print: print(&rule, self.algorithm, resolution),
         })
     }
 
@@ -123,11 +123,15 @@ impl LimitBuilder<'_> {
             }
             _ if self.quota.burst().is_some() => Err(Kind::WindowBurst),
             Algorithm::FixedWindow(anchor) => {
-                let start = match anchor {
-                    Anchor::Spread | Anchor::Clock => Start::Aligned,
-                    Anchor::FirstHit => Start::FirstHit,
+                let (window, start) = match anchor {
+                    Anchor::Spread | Anchor::Clock => (period, Start::Aligned),
+                    Anchor::FirstHit => (period, Start::FirstHit),
+                    // Shifted by the calendar's phase, equal windows begin where its own do.
+                    Anchor::Calendar(calendar) => {
+                        (resolution.floor(calendar.longest().as_micros()), Start::Aligned)
+                    }
                 };
-                let rule = FixedWindow::new(amount, period, start, minute).ok_or(too_large)?;
+                let rule = FixedWindow::new(amount, window, start, minute).ok_or(too_large)?;
                 Ok((Rule::Words(WordRule::Fixed(rule)), amount))
             }
             Algorithm::SlidingWindow => {

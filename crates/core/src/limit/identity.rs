@@ -14,6 +14,7 @@ pub(super) fn identity(
     let form: &[u8] = match algorithm {
         Algorithm::FixedWindow(Anchor::Clock) => b"clock",
         Algorithm::FixedWindow(Anchor::FirstHit) => b"first-hit",
+        Algorithm::FixedWindow(Anchor::Calendar(calendar)) => calendar.name().as_bytes(),
         _ => b"",
     };
     // 0xff stands in no UTF-8 text, so no two tuples run together.
@@ -28,9 +29,13 @@ pub(super) fn identity(
         .mixed()
 }
 
-pub(super) fn print(rule: &Rule, resolution: Resolution) -> u64 {
+pub(super) fn print(rule: &Rule, algorithm: Algorithm, resolution: Resolution) -> u64 {
     let mut hash = Fnv::new();
     (rule, resolution).hash(&mut hash);
+    // Of two limits of one rule only those of one calendar decide alike.
+    if let Algorithm::FixedWindow(Anchor::Calendar(calendar)) = algorithm {
+        calendar.hash(&mut hash);
+    }
     hash.finish().max(1)
 }
 

@@ -3,7 +3,7 @@
 use core::iter;
 use core::num::NonZeroU32;
 
-use crate::algorithm::{Algorithm, Queue, Resolution, Rule};
+use crate::algorithm::{Algorithm, Anchor, Queue, Resolution, Rule};
 use crate::clock::Span;
 use crate::quota::Quota;
 
@@ -96,6 +96,14 @@ impl Limit {
                 let quota = self.bucket_share(tick, replicas, burst, loss)?;
                 (quota, Algorithm::LeakyBucket(queue))
             }
+            Algorithm::FixedWindow(Anchor::Calendar(_)) if self.quota.amount() >= replicas => {
+                let amount = part(self.quota.amount(), replicas);
+                (Quota::new(amount, self.quota.period()).ok()?, self.algorithm)
+            }
+            // A calendar has no windows over which less than one charge each could be spread.
+            Algorithm::FixedWindow(Anchor::Calendar(_)) => {
+                (self.window_share(tick, replicas)?, Algorithm::FixedWindow(Anchor::Clock))
+            }
             _ => (self.window_share(tick, replicas)?, self.algorithm),
         };
         Some(LimitBuilder {
@@ -133,7 +141,8 @@ impl Limit {
 
     fn window_share(&self, tick: Resolution, replicas: u64) -> Option<Quota> {
         let amount = self.quota.amount();
-        let window = u128::from(self.quota.period().as_micros());
+        let window = self.calendar().map_or(self.quota.period(), |calendar| calendar.longest());
+        let window = u128::from(window.as_micros());
         let stretched = (window * u128::from(replicas)).div_ceil(u128::from(amount));
         let window = whole_ticks(stretched.max(window), tick);
         Quota::new(part(amount, replicas), Span::from_micros(window)).ok()
