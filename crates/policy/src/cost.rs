@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::request::{Given, Request};
+use crate::settlement::whole;
 
 /// What a request costs under a limit.
 ///
@@ -79,12 +80,12 @@ impl Cost {
     }
 }
 
-/// The number a header says: digits alone; one too long to read is the largest.
+/// The number a header says; one too long to read is the largest.
 fn said(given: &Given<'_>) -> Option<u64> {
-    let Given::One(value) = given else { return None };
-    let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
-    let text = digits.then(|| std::str::from_utf8(value).ok()).flatten()?;
-    Some(text.parse().unwrap_or(u64::MAX))
+    match given {
+        Given::One(value) => whole(value),
+        Given::Nothing | Given::Several => None,
+    }
 }
 
 impl fmt::Display for Cost {

@@ -6,6 +6,7 @@
 mod limit;
 mod rates;
 mod spots;
+mod when;
 
 use crate::config::{Problem, Section, nearest};
 use crate::key::KeyPart;

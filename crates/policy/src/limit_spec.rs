@@ -6,7 +6,9 @@ use tollgate_core::{Algorithm, Effect, Limit};
 
 use crate::cost::Cost;
 use crate::key::{KeyPart, Secret};
+use crate::limit_answer::LimitAnswer;
 use crate::message::Message;
+use crate::settlement::Settlement;
 use crate::statuses::Statuses;
 use crate::when::When;
 
@@ -38,6 +40,8 @@ pub struct LimitSpec {
     pub(crate) count: Count,
     pub(crate) failures: Statuses,
     pub(crate) message: Option<Message>,
+    pub(crate) answer: LimitAnswer,
+    pub(crate) settlement: Option<Settlement>,
     pub(crate) effect: Effect,
     pub(crate) state: Switch,
     pub(crate) overrides: Vec<Override>,
@@ -132,6 +136,8 @@ impl LimitSpec {
             count: Count::default(),
             failures: Statuses::errors(),
             message: None,
+            answer: LimitAnswer::default(),
+            settlement: None,
             effect: Effect::Enforce,
             state: Switch::On,
             overrides: Vec::new(),
@@ -185,6 +191,19 @@ impl LimitSpec {
     #[must_use]
     pub fn message(self, message: Message) -> LimitSpec {
         LimitSpec { message: Some(message), ..self }
+    }
+
+    /// The same with an answer of its own for whoever is refused.
+    #[must_use]
+    pub fn answer(self, answer: LimitAnswer) -> LimitSpec {
+        LimitSpec { answer, ..self }
+    }
+
+    /// The same, charged an estimate at first and settled when the answer tells the cost.
+    #[must_use]
+    pub fn settle(self, settlement: Settlement) -> LimitSpec {
+        let cost = Cost::Fixed(settlement.estimate());
+        LimitSpec { settlement: Some(settlement), cost, ..self }
     }
 
     /// The same, decided and told but never blocking.
@@ -268,6 +287,18 @@ impl LimitSpec {
     #[must_use]
     pub fn refusal(&self) -> Option<&Message> {
         self.message.as_ref()
+    }
+
+    /// What its answer to whoever is refused has of its own.
+    #[must_use]
+    pub fn own_answer(&self) -> &LimitAnswer {
+        &self.answer
+    }
+
+    /// How a charge is settled when the answer tells the cost, if it is.
+    #[must_use]
+    pub fn settlement(&self) -> Option<&Settlement> {
+        self.settlement.as_ref()
     }
 
     /// Whether its refusal blocks or is only told.

@@ -61,7 +61,12 @@ impl List {
                 self.insert_value(part, value);
             }
             KeyPart::Host => self.insert_value(part, &host(value)?),
-            KeyPart::User | KeyPart::Header(_) | KeyPart::Query(_) | KeyPart::Cookie(_) => {
+            KeyPart::User
+            | KeyPart::Header(_)
+            | KeyPart::Query(_)
+            | KeyPart::Cookie(_)
+            | KeyPart::Certificate
+            | KeyPart::Claim(_) => {
                 if value.is_empty() {
                     let expected = "a value; an empty one counts as missing";
                     return Err(Complaint::new(format!("`{part}` cannot be empty"), expected));
@@ -93,7 +98,7 @@ impl List {
         for (part, values) in &self.values {
             let value = match part {
                 KeyPart::Path => PartValue::Bytes(request.raw_path().as_bytes().into()),
-                _ => PartValue::of(part, request, "", ""),
+                _ => PartValue::of(part, request, "", "", ""),
             };
             match value {
                 PartValue::Bytes(value) if values.contains(&*value) => return Listed::Yes(part),
@@ -127,10 +132,21 @@ impl Which {
     /// The first words of what may stand in it.
     pub(crate) fn words(self) -> &'static [&'static str] {
         match self {
-            Which::Allow => {
-                &["client", "user", "host", "path", "header:", "query:", "cookie:", "preflights"]
+            Which::Allow => &[
+                "client",
+                "user",
+                "host",
+                "path",
+                "certificate",
+                "header:",
+                "query:",
+                "cookie:",
+                "claim:",
+                "preflights",
+            ],
+            Which::Deny => {
+                &["client", "user", "host", "certificate", "header:", "query:", "cookie:", "claim:"]
             }
-            Which::Deny => &["client", "user", "host", "header:", "query:", "cookie:"],
         }
     }
 
@@ -138,12 +154,12 @@ impl Which {
     pub(crate) fn expected(self) -> &'static str {
         match self {
             Which::Allow => {
-                "`client`, `user`, `host`, `path`, `preflights` or, between quotes, \
-                 `header:NAME`, `query:NAME` or `cookie:NAME`"
+                "`client`, `user`, `host`, `path`, `certificate`, `preflights` or, between quotes, \
+                 `header:NAME`, `query:NAME`, `cookie:NAME` or `claim:NAME`"
             }
             Which::Deny => {
-                "`client`, `user`, `host` or, between quotes, `header:NAME`, `query:NAME` or \
-                 `cookie:NAME`"
+                "`client`, `user`, `host`, `certificate` or, between quotes, `header:NAME`, \
+                 `query:NAME`, `cookie:NAME` or `claim:NAME`"
             }
         }
     }

@@ -36,14 +36,54 @@ impl Message {
     /// The text with the time to wait, the capacity and the limit's name in their places.
     #[must_use]
     pub fn with(&self, retry_after: impl fmt::Display, limit: u64, name: &str) -> String {
+        self.filled(Filling::Plain, retry_after, limit, name)
+    }
+
+    /// The text with its places filled in this way.
+    pub(crate) fn filled(
+        &self,
+        filling: Filling,
+        retry_after: impl fmt::Display,
+        limit: u64,
+        name: &str,
+    ) -> String {
         let filled = self.0.iter().map(|piece| match piece {
             Piece::Text(text) => text.clone(),
             Piece::RetryAfter => retry_after.to_string(),
             Piece::Limit => limit.to_string(),
-            Piece::Name => name.to_owned(),
+            Piece::Name => match filling {
+                Filling::Plain => name.to_owned(),
+                Filling::Json => in_json(name),
+            },
         });
         filled.collect()
     }
+}
+
+/// How a name is written into a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Filling {
+    /// As it is.
+    Plain,
+    /// As it stands within the quotes of a JSON string (RFC 8259, 7).
+    Json,
+}
+
+fn in_json(text: &str) -> String {
+    let mut json = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => json.extend(['\\', c]),
+            c if c.is_control() => {
+                let mut units = [0; 2];
+                for unit in c.encode_utf16(&mut units) {
+                    json.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            c => json.push(c),
+        }
+    }
+    json
 }
 
 impl FromStr for Message {

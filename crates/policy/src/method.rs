@@ -14,6 +14,11 @@ impl Method {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether a request of the method `sent` is of this one.
+    pub(crate) fn is(&self, sent: &str) -> bool {
+        self.0.eq_ignore_ascii_case(canonical(sent))
+    }
 }
 
 impl FromStr for Method {

@@ -10,9 +10,12 @@ use tollgate_core::{Limit, LimitError, Quota};
 
 use crate::limit_spec::{Fallback, LimitSpec};
 use crate::list::List;
-use crate::method::{MethodSet, Methods};
+use crate::method::{Method, MethodSet, Methods};
 use crate::path::Case;
+use crate::pattern::PathPattern;
+use crate::request::Request;
 use crate::routes::Routes;
+use crate::when::When;
 
 pub use builder::PolicyBuilder;
 pub use explain::{Application, Explanation, Reason};
@@ -84,6 +87,19 @@ impl Policy {
         let everywhere = self.everywhere.iter().filter_map(|&at| self.limit(at));
         let holding = everywhere.filter(|limit| limit.spec.fallback != Fallback::Skip);
         holding.fold(MethodSet::EMPTY, |set, limit| set.union(limit.methods)) == MethodSet::ALL
+    }
+
+    /// Whether something else than a limit, such as a route, is for `request`, by this policy's
+    /// words: its [`case`](Policy::case) and plans.
+    ///
+    /// A header or query parameter that is given twice has no value, so what asks for it is not for
+    /// the request.
+    #[must_use]
+    pub fn applies<R: Request + ?Sized>(&self, when: &When, request: &R) -> bool {
+        let named = |method: &Method| method.is(request.method());
+        let covers = |path: &PathPattern| path.in_case(self.case).matches(request.path());
+        (when.methods().is_empty() || when.methods().iter().any(named))
+            && (when.paths().is_empty() || when.paths().iter().any(covers))
     }
 
     /// How the paths of requests have to be matched, for

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
+use tollgate_core::Tick;
+
 /// A request, as far as limits look at it.
 ///
 /// Whoever implements this settles what belongs to its protocol: who the client is, what form a
@@ -85,6 +87,28 @@ pub trait Request {
 
     /// The value of a cookie.
     fn cookie(&self, name: &str) -> Given<'_>;
+
+    /// Who the certificate of the client says it is, if one was asked for, shown and verified.
+    fn certificate(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// The value of a claim of a verified token: a string as it is, a number in digits. Of a token
+    /// that is not valid there is none.
+    fn claim(&self, name: &str) -> Given<'_> {
+        let _ = name;
+        Given::Nothing
+    }
+
+    /// When it came. Asked only for limits with a schedule; without it they apply at any time.
+    fn now(&self) -> Option<Tick> {
+        None
+    }
+
+    /// How many bytes its body has, as declared before it comes; `None` when nobody said.
+    fn length(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// What a request gives under a name.

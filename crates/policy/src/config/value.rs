@@ -29,6 +29,12 @@ impl<'r> Value<'r> {
         Value { reading, path, span, value }
     }
 
+    /// The reading it belongs to.
+    #[must_use]
+    pub fn reading(&self) -> &'r Reading<'r> {
+        self.reading
+    }
+
     /// The bytes of the file where it is written.
     #[must_use]
     pub fn span(&self) -> Range<usize> {

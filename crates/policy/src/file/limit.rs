@@ -9,9 +9,8 @@ use crate::cost::Cost;
 use crate::key::{KeyPart, KeyPartError};
 use crate::limit_spec::{Count, Fallback, LimitSpec};
 use crate::message::Message;
-use crate::pattern::PathPattern;
 use crate::statuses::Statuses;
-use crate::when::{When, WhenError};
+use crate::when::When;
 
 /// The algorithms by name. `gcra` is another name of the token bucket. A leaky bucket has no queue
 /// here: who comes too early is refused.
@@ -47,7 +46,7 @@ pub(super) fn read_limit(mut section: Section<'_>, spots: &mut Spots) -> Option<
     let spec = windows(&mut section, &mut own);
     let by = parts(&mut section);
     let fallback = fallback(&mut section);
-    let when = when(&mut section);
+    let when = When::read(&mut section);
     let cost = cost(&mut section);
     let count = section.choice("count", &COUNTS);
     let failures = failures(&mut section, count);
@@ -188,47 +187,6 @@ fn fallback(section: &mut Section<'_>) -> Option<Fallback> {
             section.reading().report(Problem::error(text.span(), message, expected).suggest(meant));
         })
         .ok()
-}
-
-/// `when`, as a table or in one string.
-fn when(section: &mut Section<'_>) -> Option<When> {
-    let expected =
-        "a table such as `{ method = \"POST\", path = \"/login\" }`, or `\"POST /login\"`";
-    let (reading, value) = (section.reading(), section.take("when")?);
-    if !value.is_table() {
-        return reading.parse(&value.text(expected)?, expected);
-    }
-    let mut table = value.section()?;
-    let method = "a method in capitals, such as `POST`";
-    let when = condition(&mut table, "method", method, When::default(), When::method);
-    Some(condition(&mut table, "path", PathPattern::EXPECTED, when, When::path))
-}
-
-/// `when` with what one key of its table adds to it.
-fn condition(
-    table: &mut Section<'_>,
-    key: &'static str,
-    expected: &str,
-    mut when: When,
-    add: impl Fn(When, &str) -> Result<When, WhenError>,
-) -> When {
-    let (reading, Some(value)) = (table.reading(), table.take(key)) else { return when };
-    let span = value.span();
-    let texts = value.texts(expected);
-    if texts.as_ref().is_some_and(Vec::is_empty) {
-        let message = format!("a limit for no {key} can never match");
-        let expected = format!("{expected}; without `{key}` the limit is for all of them");
-        reading.report(Problem::error(span, message, expected));
-    }
-    for text in texts.unwrap_or_default() {
-        // Each by itself, so that a wrong one loses nothing and a long list takes no square of its
-        // length.
-        match add(When::default(), text.as_str()) {
-            Ok(one) => when = when.and(one),
-            Err(why) => reading.refuse(&text, format!("`{}`: {why}", text.shown()), expected),
-        }
-    }
-    when
 }
 
 fn cost(section: &mut Section<'_>) -> Option<Cost> {

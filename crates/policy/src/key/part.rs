@@ -38,10 +38,16 @@ pub enum KeyPart {
     Query(Box<str>),
     /// A cookie's value.
     Cookie(Box<str>),
+    /// Who the client's certificate says it is, where certificates are asked for.
+    Certificate,
+    /// A claim of a verified token.
+    Claim(Box<str>),
+    /// The request's plan, as the policy's plans find it.
+    Plan,
 }
 
 /// The parts without a name of their own.
-const PLAIN: [(&str, KeyPart); 7] = [
+const PLAIN: [(&str, KeyPart); 9] = [
     ("global", KeyPart::Global),
     ("client", KeyPart::Client),
     ("user", KeyPart::User),
@@ -49,18 +55,25 @@ const PLAIN: [(&str, KeyPart); 7] = [
     ("path", KeyPart::Path),
     ("method", KeyPart::Method),
     ("host", KeyPart::Host),
+    ("certificate", KeyPart::Certificate),
+    ("plan", KeyPart::Plan),
 ];
 
 /// The parts that need one.
-const NAMED: [(&str, Named); 3] =
-    [("header", KeyPart::Header), ("query", KeyPart::Query), ("cookie", KeyPart::Cookie)];
+const NAMED: [(&str, Named); 4] = [
+    ("header", KeyPart::Header),
+    ("query", KeyPart::Query),
+    ("cookie", KeyPart::Cookie),
+    ("claim", KeyPart::Claim),
+];
 
 type Named = fn(Box<str>) -> KeyPart;
 
 impl KeyPart {
     /// How parts are written, for messages.
     pub(crate) const EXPECTED: &'static str = "`client`, `user`, `global`, `route`, `path`, \
-        `method`, `host`, `header:NAME`, `query:NAME` or `cookie:NAME`";
+        `method`, `host`, `plan`, `certificate`, `header:NAME`, `query:NAME`, `cookie:NAME` or \
+        `claim:NAME`";
 
     /// Whether it tells one client from another.
     pub(crate) const fn identifies(&self) -> bool {
@@ -69,10 +82,15 @@ impl KeyPart {
             | KeyPart::User
             | KeyPart::Header(_)
             | KeyPart::Query(_)
-            | KeyPart::Cookie(_) => true,
-            KeyPart::Global | KeyPart::Route | KeyPart::Path | KeyPart::Method | KeyPart::Host => {
-                false
-            }
+            | KeyPart::Cookie(_)
+            | KeyPart::Certificate
+            | KeyPart::Claim(_) => true,
+            KeyPart::Global
+            | KeyPart::Route
+            | KeyPart::Path
+            | KeyPart::Method
+            | KeyPart::Host
+            | KeyPart::Plan => false,
         }
     }
 
@@ -89,6 +107,9 @@ impl KeyPart {
             KeyPart::Header(_) => 7,
             KeyPart::Query(_) => 8,
             KeyPart::Cookie(_) => 9,
+            KeyPart::Certificate => 10,
+            KeyPart::Claim(_) => 11,
+            KeyPart::Plan => 12,
         }
     }
 }
@@ -118,7 +139,7 @@ impl FromStr for KeyPart {
             _ => name.into(),
         });
         let fits = match part {
-            KeyPart::Query(_) => !name.is_empty(),
+            KeyPart::Query(_) | KeyPart::Claim(_) => !name.is_empty(),
             _ => !name.is_empty() && name.bytes().all(is_token),
         };
         if fits {
@@ -140,6 +161,7 @@ impl fmt::Display for KeyPart {
             KeyPart::Header(name) => write!(f, "header:{name}"),
             KeyPart::Query(name) => write!(f, "query:{name}"),
             KeyPart::Cookie(name) => write!(f, "cookie:{name}"),
+            KeyPart::Claim(name) => write!(f, "claim:{name}"),
             plain => {
                 let known = PLAIN.iter().find(|(_, part)| part == plain);
                 f.write_str(known.map_or("", |(word, _)| word))

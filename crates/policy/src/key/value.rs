@@ -19,12 +19,14 @@ pub(crate) enum PartValue<'r> {
 }
 
 impl<'r> PartValue<'r> {
-    /// What `request` gives for `part`. Route and method are what the policy makes of them.
+    /// What `request` gives for `part`. Route, method and plan are what the policy makes of
+    /// them.
     pub(crate) fn of<R: Request + ?Sized>(
         part: &KeyPart,
         request: &'r R,
         route: &'r str,
         method: &'r str,
+        plan: &'r str,
     ) -> PartValue<'r> {
         match part {
             KeyPart::Global => PartValue::Bytes(Cow::Borrowed(&[])),
@@ -39,6 +41,9 @@ impl<'r> PartValue<'r> {
             KeyPart::Header(name) => PartValue::given(request.header(name)),
             KeyPart::Query(name) => PartValue::given(request.query(name)),
             KeyPart::Cookie(name) => PartValue::given(request.cookie(name)),
+            KeyPart::Certificate => PartValue::present(request.certificate().map(Cow::Borrowed)),
+            KeyPart::Claim(name) => PartValue::given(request.claim(name)),
+            KeyPart::Plan => PartValue::present(Some(Cow::Borrowed(plan.as_bytes()))),
         }
     }
 

@@ -115,7 +115,7 @@ pub(super) fn part_value<'p, 'r, R: Request + ?Sized>(
             KeyPart::Method => view.method(request).1,
             _ => "",
         };
-        PartValue::of(part, request, route.unwrap_or_default(), method)
+        PartValue::of(part, request, route.unwrap_or_default(), method, "")
     };
     let known = |part: &'p KeyPart, value: PartValue<'r>| match value {
         PartValue::Missing => Err(NoKey::Refused(part, Lack::Missing)),
