@@ -3,6 +3,7 @@
 #![doc = include_str!("../docs/client.md")]
 
 mod address;
+mod certificate;
 mod error;
 mod forwarded;
 mod items;
@@ -18,6 +19,7 @@ use std::num::NonZeroU8;
 use http::HeaderMap;
 use http::header::FORWARDED;
 
+pub use self::certificate::Certificate;
 pub use self::error::{ClientRuleError, UnknownClient};
 pub use self::peer::Peer;
 pub use self::source::Source;
@@ -100,6 +102,17 @@ impl ClientRule {
     #[must_use]
     pub fn source(&self) -> &Source {
         &self.source
+    }
+
+    /// Whether a peer may stand for many clients: it is a trusted proxy, or proxies are only counted
+    /// and any peer is taken for one.
+    #[must_use]
+    pub fn takes_for_proxy(&self, peer: Peer) -> bool {
+        match &self.trust {
+            Trust::Nobody => false,
+            Trust::Proxies(proxies) => proxies.contains(peer),
+            Trust::Hops(_) => true,
+        }
     }
 
     /// The client that asked `peer`'s connection for something with these headers.

@@ -578,3 +578,13 @@ proptest! {
         prop_assert_eq!(proxies.contain(address.into()), expected);
     }
 }
+
+#[test]
+fn who_is_taken_for_a_proxy_may_stand_for_many() {
+    let taken =
+        |trust, peer: &str| rule(Source::XForwardedFor, trust).takes_for_proxy(ip(peer).into());
+    assert!(!ClientRule::default().takes_for_proxy(ip("10.0.0.1").into()));
+    assert!(taken(inside(), "10.0.0.1") && taken(inside(), "::ffff:10.0.0.1"));
+    assert!(!taken(inside(), "203.0.113.9"));
+    assert!(taken(hops(1), "203.0.113.9"));
+}

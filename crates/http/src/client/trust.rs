@@ -36,6 +36,21 @@ pub struct Proxies {
 }
 
 impl Proxies {
+    /// Whether `peer` is one of them, in whatever form its address is written.
+    ///
+    /// ```
+    /// use std::net::IpAddr;
+    /// use tollgate_http::client::{Peer, Proxies, Proxy};
+    /// let proxies: Proxies = ["10.0.0.0/8".parse::<Proxy>()?].into_iter().collect();
+    /// assert!(proxies.contains(Peer::Address("::ffff:10.1.2.3".parse::<IpAddr>()?)));
+    /// assert!(!proxies.contains(Peer::Unix));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn contains(&self, peer: Peer) -> bool {
+        self.contain(peer.canonical())
+    }
+
     /// Whether `peer` is one of them; its address is in canonical form.
     pub(super) fn contain(&self, peer: Peer) -> bool {
         match peer {

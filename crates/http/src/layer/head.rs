@@ -10,7 +10,7 @@ use http::{Extensions, Method, Uri};
 use percent_encoding::percent_decode;
 use tollgate_policy::{Case, Given, PathError, Request, RequestPath};
 
-use crate::client::{Trail, UnknownClient};
+use crate::client::{Certificate, Trail, UnknownClient};
 
 /// The head of a request, as limits, key functions and custom answers see it. It is only looked at:
 /// the service behind gets the request as it came.
@@ -151,6 +151,10 @@ impl Request for Head<'_> {
 
     fn user(&self) -> Option<&[u8]> {
         self.user.as_deref()
+    }
+
+    fn certificate(&self) -> Option<&[u8]> {
+        self.extensions.get().map(|shown: &Certificate| shown.identity().as_bytes())
     }
 
     fn header(&self, name: &str) -> Given<'_> {

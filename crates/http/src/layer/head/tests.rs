@@ -107,3 +107,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_certificate_is_the_one_that_was_shown_and_no_header_stands_for_it() {
+    let mut request = asking("/", &[("certificate", "spiffe://shop/root")]);
+    assert_eq!(Head::of(&request).certificate(), None);
+    request.extensions_mut().insert(Certificate::of("spiffe://shop/cart"));
+    assert_eq!(Head::of(&request).certificate(), Some(b"spiffe://shop/cart".as_slice()));
+}
