@@ -19,6 +19,7 @@ use tollgate_core::{Algorithm, Anchor, Limit, Queue};
 
 use crate::oracle::{Arrivals, Entries, OneWindow, TwoWindows};
 use crate::random::Random;
+pub use ledger::Ledger;
 use life::Life;
 
 /// The forms of limits that the laws are held against.

@@ -23,7 +23,7 @@ mod told;
 mod trace;
 
 pub use cases::{CASES, case, cases};
-pub use laws::{Form, Tally, laws, narrate};
+pub use laws::{Form, Ledger, Tally, laws, narrate};
 pub use random::Random;
 pub use reference::Reference;
 pub use subject::{Awaited, Subject};

@@ -5,7 +5,7 @@ use crate::oracle::Terms;
 
 /// What was admitted under one configuration and one run of the clock.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub struct Ledger {
     entries: Vec<Entry>,
     /// All that was given back, in 1/P token.
     given: i128,
@@ -31,14 +31,15 @@ impl Ledger {
         self.settled_lower = false;
     }
 
-    /// Takes down a charge admitted at `time` that starts at `start`; gives its place in the list.
-    pub(super) fn admit(&mut self, time: i128, start: i128, cost: u64) -> usize {
+    /// Takes down a charge admitted at `time` that starts at `start`, both in ticks; gives its place in
+    /// the list. Times never fall.
+    pub fn admit(&mut self, time: i128, start: i128, cost: u64) -> usize {
         self.entries.push(Entry { time, start, gross: cost.into(), net: cost.into() });
         self.entries.len() - 1
     }
 
     /// Takes down that a charge costs less. What it costs more is outside every bound.
-    pub(super) fn lower(&mut self, place: Option<usize>, actual: u64, terms: &Terms) {
+    pub fn lower(&mut self, place: Option<usize>, actual: u64, terms: &Terms) {
         self.refunded = true;
         let Some(place) = place else { return };
         let entry = &mut self.entries[place];
@@ -49,7 +50,8 @@ impl Ledger {
     }
 
     /// What breaks a bound, if anything does.
-    pub(super) fn broken(&self, form: Form, terms: &Terms) -> Option<String> {
+    #[must_use]
+    pub fn broken(&self, form: Form, terms: &Terms) -> Option<String> {
         let most = num(terms.amount);
         match form {
             Form::TokenBucket => self.curve(terms),

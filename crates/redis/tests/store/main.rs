@@ -17,6 +17,7 @@ mod full;
 mod hostile;
 mod leased;
 mod lifetimes;
+mod live;
 mod lost_replies;
 mod poison;
 mod scripts_lost;
