@@ -1,9 +1,10 @@
 //! The one place where the parts meet: the file, the limits, the store, the layer and the proxy.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tollgate_core::Store;
@@ -15,7 +16,7 @@ use tollgate_redis::Redis;
 use tower_layer::Layer;
 
 use crate::admission::Admission;
-use crate::front::Front;
+use crate::front::Face;
 use crate::metrics::Metrics;
 use crate::noise::Noise;
 use crate::origin::{Origin, Server};
@@ -25,6 +26,8 @@ use crate::upstream::Upstream;
 
 /// What a file describes.
 pub(crate) struct Plan {
+    /// The file, and those that it names: where it may change.
+    pub(crate) files: Vec<PathBuf>,
     pub(crate) settings: Settings,
     pub(crate) policy: Policy,
     /// `None` when the counts are this process's own.
@@ -33,16 +36,60 @@ pub(crate) struct Plan {
     responder: Responder,
 }
 
+/// A file that cannot be used.
+#[derive(Debug)]
+pub(crate) struct Unusable {
+    /// What is wrong with it, in the words for its author.
+    pub(crate) problems: String,
+    /// Where that may be put right.
+    pub(crate) files: Vec<PathBuf>,
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problems)
+    }
+}
+
+/// What stays for as long as the process does, whatever its file says meanwhile: the counts, and
+/// what is known of it.
+#[derive(Clone)]
+pub(crate) struct Kept {
+    store: Arc<dyn Store>,
+    /// The store that many gateways share, and how the file describes it.
+    pub(crate) shared: Option<(Shared, Arc<Redis>)>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) noise: Arc<Noise>,
+}
+
+impl Kept {
+    /// # Errors
+    /// When this process cannot keep as many keys as it should.
+    fn new(keys: u64, shared: Option<Shared>, asker: Asker) -> Result<Kept, String> {
+        let memory = Memory::builder().max_entries(keys).build();
+        let memory = Arc::new(memory.map_err(|error| error.to_string())?);
+        // While the servers cannot be asked, the store in this process holds its shares of the limits.
+        let shared = shared.map(|shared| {
+            let redis = Arc::new(shared.start(memory.clone(), asker));
+            (shared, redis)
+        });
+        let redis = shared.as_ref().map(|(_, redis)| redis.clone());
+        let store: Arc<dyn Store> = match &redis {
+            Some(redis) => redis.clone(),
+            None => memory.clone(),
+        };
+        let metrics = Arc::new(Metrics::new(memory, redis));
+        Ok(Kept { store, shared, metrics, noise: Arc::default() })
+    }
+}
+
 /// Everything that a file describes, ready to serve.
 pub(crate) struct Gateway {
     pub(crate) settings: Settings,
     pub(crate) policy: Policy,
     pub(crate) limits: RateLimitLayer,
-    /// The store that many gateways share, and how the file describes it.
-    pub(crate) shared: Option<(Shared, Arc<Redis>)>,
     pub(crate) admission: Admission,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) noise: Arc<Noise>,
+    pub(crate) kept: Kept,
 }
 
 /// What is behind the front: the limits, and behind them the upstream.
@@ -53,8 +100,12 @@ impl Plan {
     ///
     /// # Errors
     /// What is wrong with the file, in the words for its author.
-    pub(crate) fn from_file(path: &Path) -> Result<(Plan, Problems), String> {
-        let source = Source::read(path).map_err(|error| format!("{error}\n"))?;
+    pub(crate) fn from_file(path: &Path) -> Result<(Plan, Problems), Unusable> {
+        let files = vec![path.to_owned()];
+        let source = match Source::read(path) {
+            Ok(source) => source,
+            Err(error) => return Err(Unusable { problems: format!("{error}\n"), files }),
+        };
         let reading = Reading::new(source, &process_environment);
         let mut root = reading.root();
         let settings = Settings::read(&mut root);
@@ -67,9 +118,9 @@ impl Plan {
         match policy {
             Some(policy) if !problems.has_errors() => {
                 let shared = shared.flatten();
-                Ok((Plan { settings, policy, shared, clients, responder }, problems))
+                Ok((Plan { files, settings, policy, shared, clients, responder }, problems))
             }
-            _ => Err(problems.to_string()),
+            _ => Err(Unusable { problems: problems.to_string(), files }),
         }
     }
 
@@ -81,23 +132,17 @@ impl Plan {
     /// # Panics
     /// Outside a tokio runtime.
     pub(crate) fn start(self, asker: Asker) -> Result<Gateway, String> {
-        let Plan { settings, policy, shared, clients, responder } = self;
-        let memory = Memory::builder().max_entries(settings.keys).build();
-        let memory = Arc::new(memory.map_err(|error| error.to_string())?);
-        // While the servers cannot be asked, the store in this process holds its shares of the limits.
-        let shared = shared.map(|shared| {
-            let redis = Arc::new(shared.start(memory.clone(), asker));
-            (shared, redis)
-        });
-        let redis = shared.as_ref().map(|(_, redis)| redis.clone());
-        let store: Arc<dyn Store> = match &redis {
-            Some(redis) => redis.clone(),
-            None => memory.clone(),
-        };
-        let metrics = Arc::new(Metrics::new(&policy, memory, redis));
-        let observer = metrics.clone();
+        let kept = Kept::new(self.settings.keys, self.shared.clone(), asker)?;
+        Ok(self.over(kept))
+    }
+
+    /// Joins what it describes with what is kept, so that a limit of the same name, algorithm, period
+    /// and tick goes on counting. What the file says of the store is left aside.
+    pub(crate) fn over(self, kept: Kept) -> Gateway {
+        let Plan { settings, policy, clients, responder, .. } = self;
+        let observer = kept.metrics.follow(&policy);
         let identity = clients.identity_headers().cloned().collect();
-        let limits = RateLimitLayer::new(store, policy)
+        let limits = RateLimitLayer::new(kept.store.clone(), policy)
             .clients(clients)
             .responder(responder)
             .attach_client()
@@ -105,14 +150,13 @@ impl Plan {
         // As the layer has it, so that what is explained is what is charged.
         let policy = limits.policy().clone();
         let admission = Admission { head: settings.connection.head, identity };
-        let noise = Arc::default();
-        Ok(Gateway { settings, policy, limits, shared, admission, metrics, noise })
+        Gateway { settings, policy, limits, admission, kept }
     }
 }
 
 impl Gateway {
     /// The limits in front of the upstream, and what stands in front of both.
-    pub(crate) fn front(&self) -> Front<Limited> {
+    pub(crate) fn face(&self) -> Face<Limited> {
         let server = match &self.settings.upstream {
             None => Server::Echo,
             Some(authority) => {
@@ -122,14 +166,16 @@ impl Gateway {
         let origin = Origin {
             server,
             identity: self.admission.identity.clone(),
-            metrics: self.metrics.clone(),
-            noise: self.noise.clone(),
+            metrics: self.kept.metrics.clone(),
+            noise: self.kept.noise.clone(),
         };
-        Front {
+        Face {
             behind: self.limits.layer(origin),
             admission: self.admission.clone(),
             body: self.settings.body,
-            metrics: Some(self.metrics.clone()),
+            connection: self.settings.connection,
+            grace: self.settings.shutdown,
+            metrics: Some(self.kept.metrics.clone()),
         }
     }
 
@@ -148,7 +194,7 @@ impl Gateway {
         if let Some(metrics) = metrics {
             writeln!(out, "  metrics at http://{metrics}/metrics")?;
         }
-        match &self.shared {
+        match &self.kept.shared {
             None => writeln!(out, "\nLimits, counted in this process alone:")?,
             Some((shared, redis)) => {
                 writeln!(out, "\nLimits, {}:", scope(shared))?;

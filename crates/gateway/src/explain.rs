@@ -54,7 +54,7 @@ impl Gateway {
             Ok(request) => request,
             Err(fault) => return Ok(refused(&fault)),
         };
-        if let Some((_, redis)) = &self.shared {
+        if let Some((_, redis)) = &self.kept.shared {
             let _ = tokio::time::timeout(CONNECTED, redis.connected()).await;
         }
         let explained =

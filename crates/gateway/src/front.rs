@@ -3,7 +3,9 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response, Version};
@@ -16,6 +18,7 @@ use tower_service::Service;
 
 use crate::admission::Admission;
 use crate::body::{AnswerBody, BodyLimits, BoxError, ClientBody};
+use crate::connection::ConnectionLimits;
 use crate::framing::Fault;
 use crate::metrics::Metrics;
 use crate::problem::problem;
@@ -40,22 +43,53 @@ where
     type Body = B;
 }
 
-/// Admits requests, hands them to the limits and what is behind them, and takes note of the answers.
-pub(crate) struct Front<S> {
-    pub(crate) behind: S,
-    pub(crate) admission: Admission,
-    pub(crate) body: BodyLimits,
-    /// `None` for answers that are no traffic.
-    pub(crate) metrics: Option<Arc<Metrics>>,
-}
+/// What is in force, and may be replaced while requests are answered: each meets one face, from its
+/// head to the end of its answer.
+pub(crate) struct Front<S>(ArcSwap<Face<S>>);
 
 impl<S: Behind> Front<S> {
+    pub(crate) fn new(face: Face<S>) -> Front<S> {
+        Front(ArcSwap::from_pointee(face))
+    }
+
+    /// Puts another face in the place of what is in force. What has begun ends under the old one.
+    pub(crate) fn replace(&self, face: Face<S>) {
+        self.0.store(Arc::new(face));
+    }
+
+    /// What a new connection may cost.
+    pub(crate) fn connection(&self) -> ConnectionLimits {
+        self.0.load().connection
+    }
+
+    /// How long what is in flight is waited for, once the gateway is told to stop.
+    pub(crate) fn grace(&self) -> Duration {
+        self.0.load().grace
+    }
+
     /// Answers one request of `peer`.
     pub(crate) async fn answer(
         &self,
         request: Request<Incoming>,
         peer: SocketAddr,
     ) -> Response<AnswerBody> {
+        self.0.load_full().answer(request, peer).await
+    }
+}
+
+/// Admits requests, hands them to the limits and what is behind them, and takes note of the answers.
+pub(crate) struct Face<S> {
+    pub(crate) behind: S,
+    pub(crate) admission: Admission,
+    pub(crate) body: BodyLimits,
+    pub(crate) connection: ConnectionLimits,
+    pub(crate) grace: Duration,
+    /// `None` for answers that are no traffic.
+    pub(crate) metrics: Option<Arc<Metrics>>,
+}
+
+impl<S: Behind> Face<S> {
+    async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<AnswerBody> {
         let (since, version) = (Instant::now(), request.version());
         let response = match self.admit(request, peer) {
             Err(fault) => refuse(fault, version),

@@ -10,23 +10,21 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::connection::{self, ConnectionLimits};
+use crate::connection;
 use crate::front::{Behind, Front};
 use crate::noise::{Event, Noise};
 
 /// How long to pause when the machine has no sockets left.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves all connections until `stop` becomes true, then finishes what is in flight, for at most
-/// `grace`. Tells how many connections had to be cut off.
+/// Serves all connections until `stop` becomes true, then finishes what is in flight, for as long as
+/// the front grants. Tells how many connections had to be cut off.
 pub(crate) async fn run<S: Behind>(
     listener: TcpListener,
     front: Arc<Front<S>>,
-    limits: ConnectionLimits,
     most: usize,
     noise: Arc<Noise>,
     mut stop: watch::Receiver<bool>,
-    grace: Duration,
 ) -> usize {
     let places = Arc::new(Semaphore::new(most));
     let mut connections = JoinSet::new();
@@ -39,7 +37,7 @@ pub(crate) async fn run<S: Behind>(
         let Some((place, stream, peer)) = accepted else {
             continue;
         };
-        let (front, stop) = (front.clone(), stop.clone());
+        let (front, limits, stop) = (front.clone(), front.connection(), stop.clone());
         connections.spawn(async move {
             connection::serve(stream, peer, front, limits, stop).await;
             drop(place);
@@ -47,7 +45,7 @@ pub(crate) async fn run<S: Behind>(
     }
     drop(listener);
     let finished = async { while connections.join_next().await.is_some() {} };
-    let _ = timeout(grace, finished).await;
+    let _ = timeout(front.grace(), finished).await;
     let cut_off = connections.len();
     connections.shutdown().await;
     cut_off

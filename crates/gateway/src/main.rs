@@ -16,13 +16,17 @@ mod listener;
 mod log;
 mod metrics;
 mod noise;
+mod notify;
 mod origin;
 mod page;
+mod probes;
 mod problem;
+mod reload;
 mod serve;
 mod settings;
 mod shared;
 mod upstream;
+mod watch;
 mod wire;
 
 use std::fmt::Display;
@@ -37,6 +41,7 @@ use http::{Method, Uri};
 use assemble::Plan;
 use explain::{Described, HeaderLine};
 use shared::Asker;
+use watch::Watch;
 
 /// Rate limits in front of an HTTP service, from one file.
 #[derive(Debug, Parser)]
@@ -81,15 +86,17 @@ enum Command {
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
-        Command::Serve { file } => with(&file, |plan| {
-            log::begin(plan.settings.log);
-            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-            let runtime = runtime.map_err(|error| error.to_string())?;
-            runtime.block_on(async {
-                let gateway = plan.start(Asker::Gateway)?;
-                serve::serve(gateway).await.map_err(|error| error.to_string())
+        Command::Serve { file } => {
+            // Before it is read: what changes meanwhile is noticed.
+            let watch = Watch::new(vec![file.clone()]);
+            with(&file, |plan| {
+                log::begin(plan.settings.log);
+                let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+                let runtime = runtime.map_err(|error| error.to_string())?;
+                let served = runtime.block_on(serve::serve(file.clone(), plan, watch));
+                served.map_err(|error| error.to_string())
             })
-        }),
+        }
         Command::Check { file, store } => with(&file, |plan| {
             say(&check::table(&plan.policy))?;
             if store { wait_for(check::store(plan.shared.as_ref()))? } else { Ok(()) }

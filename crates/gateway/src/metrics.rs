@@ -1,8 +1,9 @@
 //! What is counted, for Prometheus. Every label comes from the config or from a list in here.
 
 mod backend;
+mod limits;
+mod status;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,20 +16,24 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use tollgate_core::{Answer, Effect, Limit, Source, Verdict};
-use tollgate_http::{Outcome, Refusal};
 use tollgate_memory::Memory;
 use tollgate_policy::Policy;
 use tollgate_redis::Redis;
 
+pub(crate) use limits::Decisions;
+pub(crate) use status::Loaded;
+
+use limits::Series;
+use status::Status;
+
 /// Seconds; from what a refusal takes to what no client waits for.
 const BUCKETS: [f64; 11] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 5.0, 30.0];
 
-/// The counters, their handles made once, so that counting looks nothing up but a limit's name.
+/// What one process counts, whatever its file says meanwhile.
 pub(crate) struct Metrics {
     registry: Registry,
-    limits: HashMap<Box<str>, OfLimit>,
-    requests: Requests,
+    status: Status,
+    series: Series,
     answers: Classes,
     upstream: Classes,
     no_answer: Counter,
@@ -37,14 +42,13 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Counters of this policy's limits over the store in this process, and over the shared one, if
-    /// there is one.
-    pub(crate) fn new(policy: &Policy, store: Arc<Memory>, shared: Option<Arc<Redis>>) -> Metrics {
+    /// Counters over the store in this process, and over the shared one, if there is one.
+    pub(crate) fn new(store: Arc<Memory>, shared: Option<Arc<Redis>>) -> Metrics {
         let mut registry = Registry::with_prefix("tollgate");
         let seconds = Histogram::new(BUCKETS);
         let no_answer = Counter::default();
-        let limits = OfLimit::register(policy, &mut registry);
-        let requests = Requests::register(&mut registry);
+        let status = Status::register(&mut registry);
+        let series = Series::register(&mut registry);
         let answers = Classes::register("answers", "Answers given to clients", &mut registry);
         let upstream =
             Classes::register("upstream_answers", "Answers of the upstream", &mut registry);
@@ -62,54 +66,17 @@ impl Metrics {
         if let Some(shared) = shared {
             registry.register_collector(Box::new(backend::Backend(shared)));
         }
-        Metrics { registry, limits, requests, answers, upstream, no_answer, seconds, store }
+        Metrics { registry, status, series, answers, upstream, no_answer, seconds, store }
     }
 
-    /// Takes note of what the limits say of a request.
-    pub(crate) fn decided(&self, outcome: &Outcome<'_>) {
-        let what = match outcome {
-            Outcome::Free => &self.requests.free,
-            Outcome::Passed(decision) => {
-                self.answered_by(decision.answers());
-                &self.requests.passed
-            }
-            Outcome::Refused(Refusal::Limited(decision)) => {
-                self.answered_by(decision.answers());
-                &self.requests.limited
-            }
-            Outcome::Refused(Refusal::Denied) => &self.requests.denied,
-            Outcome::Refused(Refusal::Unasked(_)) => &self.requests.unasked,
-            Outcome::Refused(_) => &self.requests.unreadable,
-            Outcome::GivenBack(limit) => match self.of_limit(limit) {
-                Some(of_limit) => &of_limit.given_back,
-                None => return,
-            },
-            _ => return,
-        };
-        what.inc();
+    /// Counters of this policy's limits, which are in force from now on.
+    pub(crate) fn follow(&self, policy: &Policy) -> Decisions {
+        self.series.follow(policy)
     }
 
-    /// The counters of a window, or of the limit that an override has given other windows.
-    fn of_limit(&self, limit: &Limit) -> Option<&OfLimit> {
-        let whole = || self.limits.get(limit.name().rsplit_once('-')?.0);
-        self.limits.get(limit.name()).or_else(whole)
-    }
-
-    fn answered_by<'l: 'a, 'a>(&self, answers: impl Iterator<Item = &'a Answer<'l>>) {
-        for answer in answers {
-            if let Some(of_limit) = self.of_limit(answer.limit()) {
-                match answer.verdict() {
-                    Verdict::Allow | Verdict::Wait(_) => of_limit.allow.inc(),
-                    Verdict::Deny(_) => of_limit.deny.inc(),
-                    Verdict::Never => of_limit.never.inc(),
-                };
-                match answer.source() {
-                    Source::Store => {}
-                    Source::Share(_) => drop(of_limit.local.inc()),
-                    Source::Nobody => drop(of_limit.unasked.inc()),
-                }
-            }
-        }
+    /// Takes note of an attempt to put a file in force.
+    pub(crate) fn reloaded(&self, loaded: Loaded) {
+        self.status.reloaded(loaded);
     }
 
     /// Takes note of the upstream's answer; `None` when it gave none.
@@ -130,122 +97,12 @@ impl Metrics {
 
     /// Everything counted, as OpenMetrics text.
     pub(crate) fn text(&self) -> String {
+        self.status.read();
         self.store.read();
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);
         text
-    }
-}
-
-/// The counters of one limit.
-struct OfLimit {
-    allow: Counter,
-    deny: Counter,
-    never: Counter,
-    given_back: Counter,
-    /// Decided by this process alone, or not at all, since the shared store could not be asked.
-    local: Counter,
-    unasked: Counter,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct FallbackLabels {
-    limit: String,
-    mode: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DecisionLabels {
-    limit: String,
-    effect: &'static str,
-    verdict: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct LimitLabels {
-    limit: String,
-}
-
-impl OfLimit {
-    fn register(policy: &Policy, registry: &mut Registry) -> HashMap<Box<str>, OfLimit> {
-        let decisions = Family::<DecisionLabels, Counter>::default();
-        let given_back = Family::<LimitLabels, Counter>::default();
-        registry.register(
-            "decisions",
-            "What each limit said; where the effect is `shadow` nobody was refused",
-            decisions.clone(),
-        );
-        registry.register("given_back", "Charges given back by their answers", given_back.clone());
-        let fallback = Family::<FallbackLabels, Counter>::default();
-        registry.register(
-            "fallback",
-            "What a limit said while the shared store could not be asked, by its `on_error`",
-            fallback.clone(),
-        );
-        let enabled = policy.limits().filter(|spec| spec.is_enabled());
-        let named = enabled.flat_map(|spec| {
-            let effect = match spec.effect() {
-                Effect::Enforce => "enforce",
-                Effect::Shadow => "shadow",
-            };
-            let overridden = (spec.overrides() > 0).then_some(spec.name());
-            let windows = spec.limits().iter().map(|limit| limit.name());
-            windows.chain(overridden).map(move |name| (name, effect))
-        });
-        named
-            .map(|(name, effect)| {
-                let said = |verdict| {
-                    let labels = DecisionLabels { limit: name.to_owned(), effect, verdict };
-                    decisions.get_or_create(&labels).clone()
-                };
-                let without = |mode| {
-                    let labels = FallbackLabels { limit: name.to_owned(), mode };
-                    fallback.get_or_create(&labels).clone()
-                };
-                let labels = LimitLabels { limit: name.to_owned() };
-                let of_limit = OfLimit {
-                    allow: said("allow"),
-                    deny: said("deny"),
-                    never: said("never"),
-                    given_back: given_back.get_or_create(&labels).clone(),
-                    local: without("local"),
-                    unasked: without("allow"),
-                };
-                (name.into(), of_limit)
-            })
-            .collect()
-    }
-}
-
-/// What became of requests at the limits.
-struct Requests {
-    free: Counter,
-    passed: Counter,
-    limited: Counter,
-    denied: Counter,
-    unreadable: Counter,
-    unasked: Counter,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OutcomeLabels {
-    outcome: &'static str,
-}
-
-impl Requests {
-    fn register(registry: &mut Registry) -> Requests {
-        let requests = Family::<OutcomeLabels, Counter>::default();
-        registry.register("requests", "What became of requests at the limits", requests.clone());
-        let of = |outcome| requests.get_or_create(&OutcomeLabels { outcome }).clone();
-        Requests {
-            free: of("free"),
-            passed: of("passed"),
-            limited: of("limited"),
-            denied: of("denied"),
-            unreadable: of("unreadable"),
-            unasked: of("unasked"),
-        }
     }
 }
 

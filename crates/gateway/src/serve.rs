@@ -2,85 +2,117 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+use tokio::time::sleep;
 
-use crate::assemble::Gateway;
-use crate::front::Front;
+use crate::admission::Admission;
+use crate::assemble::{Kept, Plan};
+use crate::front::{Face, Front};
 use crate::listener;
+use crate::metrics::Loaded;
+use crate::notify::{Manager, State};
 use crate::page::Page;
-use crate::settings::MetricsAt;
+use crate::probes::{self, Phase};
+use crate::reload::Running;
+use crate::settings::{MetricsAt, Settings};
+use crate::shared::Asker;
+use crate::watch::Watch;
 
-/// Serves until the process is told to stop (SIGTERM or SIGINT), then finishes what is in flight.
+/// Serves what `file` describes until the process is told to stop (SIGTERM or SIGINT), then finishes
+/// what is in flight. The file is read again on SIGHUP, and when it has changed.
 ///
 /// # Errors
-/// When an address that the file names cannot be listened on.
-pub(crate) async fn serve(gateway: Gateway) -> io::Result<()> {
-    let settings = &gateway.settings;
-    let (mut terminated, mut interrupted) =
-        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+/// When this process cannot keep as many keys as it should, an address that the file names cannot be
+/// listened on, or the process was told to stop twice and so has cut off what was in flight.
+pub(crate) async fn serve(file: PathBuf, plan: Plan, mut watch: Watch) -> io::Result<()> {
+    let (mut stops, mut hung_up) = (Stops::listen()?, signal(SignalKind::hangup())?);
+    watch.follow(plan.files.clone()).await;
+    let gateway = plan.start(Asker::Gateway).map_err(io::Error::other)?;
+    let settings = gateway.settings.clone();
+    let manager = Manager::of_this_process();
     let listener = listen(settings.listen).await?;
     let metrics = metrics_listener(settings.metrics).await?;
-    let (stop, stopped) = watch::channel(false);
-
     let (address, metrics_address) =
         (listener.local_addr()?, metrics.as_ref().map(TcpListener::local_addr).transpose()?);
+    let mut running = Running::new(file, &gateway, watch);
+    let kept = &gateway.kept;
 
-    let noise = gateway.noise.clone();
+    let noise = kept.noise.clone();
     let summing_up = tokio::spawn(async move { noise.sum_up().await });
+    let (phase, phases) = probes::begin();
+    let (stop_page, page_stopped) = watch::channel(false);
     let page = metrics.map(|listener| {
-        let front = Front {
-            behind: Page(gateway.metrics.clone()),
-            admission: gateway.admission.clone(),
-            body: settings.body,
-            metrics: None,
-        };
-        // A scrape is short: none is waited for.
-        let run = listener::run(
-            listener,
-            Arc::new(front),
-            settings.connection,
-            SCRAPERS,
-            gateway.noise.clone(),
-            stopped.clone(),
-            Duration::ZERO,
-        );
-        tokio::spawn(run)
+        let front = page(kept, &settings, phases);
+        tokio::spawn(listener::run(listener, front, SCRAPERS, kept.noise.clone(), page_stopped))
     });
-    let traffic = tokio::spawn(listener::run(
+    let (stop, stopped) = watch::channel(false);
+    let mut traffic = tokio::spawn(listener::run(
         listener,
-        Arc::new(gateway.front()),
-        settings.connection,
+        running.front(),
         settings.connections,
-        gateway.noise.clone(),
+        kept.noise.clone(),
         stopped,
-        settings.shutdown,
     ));
 
     // Traffic is served whether or not the store is there, and anybody reads what is printed.
-    if let Some((_, redis)) = &gateway.shared {
+    if let Some((_, redis)) = &kept.shared {
         let _ = tokio::time::timeout(CONNECTED, redis.connected()).await;
     }
     let _ = gateway.announce(&mut io::stdout().lock(), address, metrics_address);
+    // Else what the file said first would be kept for ever.
+    let noise = kept.noise.clone();
+    drop(gateway);
     tracing::info!(listen = %address, "serving");
+    phase.send_replace(Phase::Ready);
+    manager.tell(State::Ready, "serving");
 
-    tokio::select! {
-        _ = terminated.recv() => {}
-        _ = interrupted.recv() => {}
+    loop {
+        tokio::select! {
+            () = stops.next() => break,
+            _ = hung_up.recv() => {}
+            () = running.changed() => {}
+        }
+        manager.tell(State::Reloading, "reading the file");
+        let status = match running.reload().await {
+            Loaded::Whole => "serving",
+            Loaded::InPart => "serving; a part of the file waits for a restart",
+            Loaded::Refused => "serving by the last file that could be used",
+        };
+        manager.tell(State::Ready, status);
     }
-    tracing::info!("stopping: no new connections, finishing what is in flight");
-    // Nobody listens any more only if both have ended.
-    let _ = stop.send(true);
-    let cut_off = traffic.await.map_err(io::Error::other)?;
+
+    phase.send_replace(Phase::Stopping);
+    manager.tell(State::Stopping, "finishing what is in flight");
+    let finished = async {
+        if !running.drain().is_zero() {
+            let seconds = running.drain().as_secs_f64();
+            tracing::info!(seconds, "stopping: not ready any more, still taking connections");
+            sleep(running.drain()).await;
+        }
+        tracing::info!("stopping: no new connections, finishing what is in flight");
+        // Nobody listens any more only if it has ended.
+        let _ = stop.send(true);
+        (&mut traffic).await.map_err(io::Error::other)
+    };
+    let cut_off = tokio::select! {
+        cut_off = finished => cut_off?,
+        () = stops.next() => {
+            return Err(io::Error::other("told to stop twice, so that what was in flight is cut off"));
+        }
+    };
+    // Probes and metrics go last, so that the end can be watched.
+    let _ = stop_page.send(true);
     if let Some(page) = page {
         page.await.map_err(io::Error::other)?;
     }
     summing_up.abort();
-    gateway.noise.sum_up_once();
+    noise.sum_up_once();
     match cut_off {
         0 => tracing::info!("stopped"),
         cut_off => tracing::warn!(cut_off, "stopped: not all requests were finished in time"),
@@ -93,6 +125,41 @@ const CONNECTED: Duration = Duration::from_millis(300);
 
 /// Connections to the metrics at once.
 const SCRAPERS: usize = 16;
+
+/// The signals to stop, from the moment this is made.
+struct Stops {
+    terminated: Signal,
+    interrupted: Signal,
+}
+
+impl Stops {
+    fn listen() -> io::Result<Stops> {
+        Ok(Stops {
+            terminated: signal(SignalKind::terminate())?,
+            interrupted: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Ends at the next one.
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminated.recv() => {}
+            _ = self.interrupted.recv() => {}
+        }
+    }
+}
+
+fn page(kept: &Kept, settings: &Settings, phase: watch::Receiver<Phase>) -> Arc<Front<Page>> {
+    Arc::new(Front::new(Face {
+        behind: Page { metrics: kept.metrics.clone(), phase },
+        admission: Admission { head: settings.connection.head, identity: Arc::default() },
+        body: settings.body,
+        connection: settings.connection,
+        // A scrape is short: none is waited for.
+        grace: Duration::ZERO,
+        metrics: None,
+    }))
+}
 
 async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| {

@@ -30,6 +30,8 @@ pub(crate) struct Settings {
     pub(crate) keys: u64,
     pub(crate) body: BodyLimits,
     pub(crate) waits: UpstreamPatience,
+    /// How long new connections are taken once told to stop.
+    pub(crate) drain: Duration,
     pub(crate) shutdown: Duration,
 }
 
@@ -95,6 +97,7 @@ impl Settings {
                 answer: timeouts.take("answer", 60),
                 idle: timeouts.take("upstream_idle", 4),
             },
+            drain: timeouts.take_or_none("drain"),
             shutdown: timeouts.take("shutdown", 30),
         }
     }
@@ -103,13 +106,24 @@ impl Settings {
 struct Timeouts<'r>(Option<Section<'r>>);
 
 impl Timeouts<'_> {
+    const EXPECTED: &'static str = "a length of time such as `10s` or `1m30s`";
+
     fn take(&mut self, key: &'static str, otherwise: u64) -> Duration {
-        const EXPECTED: &str = "a length of time such as `10s` or `1m30s`";
         let given = self.0.as_mut().and_then(|section| {
-            let text = section.text(key, EXPECTED)?;
-            section.reading().parse::<Span>(&text, EXPECTED)
+            let text = section.text(key, Self::EXPECTED)?;
+            section.reading().parse::<Span>(&text, Self::EXPECTED)
         });
         given.unwrap_or(Span::from_secs(otherwise)).into()
+    }
+
+    /// A time that may be none at all, as it is unless given.
+    fn take_or_none(&mut self, key: &'static str) -> Duration {
+        const EXPECTED: &str = "a length of time such as `10s`, or `0s` for none";
+        let given = self.0.as_mut().and_then(|section| match section.text(key, EXPECTED)? {
+            text if text.as_str() == "0s" => None,
+            text => section.reading().parse::<Span>(&text, EXPECTED),
+        });
+        given.map(Duration::from).unwrap_or_default()
     }
 }
 

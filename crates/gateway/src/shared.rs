@@ -9,7 +9,7 @@ use tollgate_policy::config::{Problem, Section, Text};
 use tollgate_redis::{Address, AddressError, Prefix, Redis};
 
 /// The `[store]` section. `docs/server.md` shows its keys.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shared {
     pub(crate) address: Address,
     pub(crate) prefix: Prefix,

@@ -34,7 +34,7 @@ pub(crate) use tls::{Certified, Verify};
 /// assert_eq!(address.to_string(), "redis://limits:***@cache.internal:6379/2");
 /// # Ok::<(), tollgate_redis::AddressError>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     pub(crate) topology: Topology,
     pub(crate) login: Login,

@@ -318,8 +318,12 @@ fn every_key_and_every_metric_is_documented() {
     for line in text.lines() {
         let Some(named) = line.strip_prefix("# TYPE ") else { continue };
         let (name, kind) = named.split_once(' ').unwrap();
-        let total = if kind == "counter" { "_total" } else { "" };
-        assert!(DOCUMENT.contains(&format!("`{name}{total}`")), "{name}");
+        let end = match kind {
+            "counter" => "_total",
+            "info" => "_info",
+            _ => "",
+        };
+        assert!(DOCUMENT.contains(&format!("`{name}{end}`")), "{name}");
     }
 }
 

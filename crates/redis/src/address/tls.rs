@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::AddressError;
 
 /// TLS as asked for; made into a connector when the first connection is opened.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tls {
     /// The only authorities believed, as PEM; without, those of the system.
     pub(crate) authorities: Option<Arc<[u8]>>,
@@ -16,7 +16,7 @@ pub(crate) struct Tls {
 }
 
 /// What the server is shown, as PEM.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "no address over TLS is read"))]
 pub(crate) struct Certified {
     /// The client's certificate, and those that lead from it to an authority.
