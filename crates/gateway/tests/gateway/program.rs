@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -33,6 +33,13 @@ impl Scratch {
     pub(crate) fn text(&self) -> String {
         fs::read_to_string(&self.0).unwrap()
     }
+
+    /// Puts another file in its place, at once.
+    pub(crate) fn replace(&self, text: &str) {
+        let next = self.0.with_extension("next");
+        fs::write(&next, text).unwrap();
+        fs::rename(&next, &self.0).unwrap();
+    }
 }
 
 impl Drop for Scratch {
@@ -47,7 +54,7 @@ pub(crate) struct Program {
     // Kept open, so that nothing the program writes fails.
     _stdout: BufReader<ChildStdout>,
     stderr: Scratch,
-    _file: Scratch,
+    file: Scratch,
     pub(crate) banner: String,
     pub(crate) address: SocketAddr,
     pub(crate) metrics: Option<SocketAddr>,
@@ -76,13 +83,22 @@ impl Program {
 
     fn start_with(mut command: Command, config: &str, stderr: Scratch, into: Stdio) -> Program {
         let file = Scratch::new("limits.toml", config);
-        let mut child = command
-            .args(["serve", file.path()])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(into)
-            .spawn()
-            .unwrap();
+        command.args(["serve", file.path()]);
+        Program::run(command, file, stderr, into)
+    }
+
+    /// Starts the gateway with the file at this path.
+    pub(crate) fn serve_file(path: &Path) -> Program {
+        let stderr = Scratch::new("stderr", "");
+        let into = File::create(stderr.path()).unwrap();
+        let mut command = Command::new(TOLLGATE);
+        command.arg("serve").arg(path);
+        Program::run(command, Scratch::new("unused", ""), stderr, into.into())
+    }
+
+    fn run(mut command: Command, file: Scratch, stderr: Scratch, into: Stdio) -> Program {
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(into).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut banner = String::new();
         while !banner.contains("curl ") {
@@ -96,7 +112,17 @@ impl Program {
         };
         let address = after("listens on http://").unwrap();
         let metrics = after("metrics at http://");
-        Program { child, _stdout: stdout, stderr, _file: file, banner, address, metrics }
+        Program { child, _stdout: stdout, stderr, file, banner, address, metrics }
+    }
+
+    /// Puts another file in the place of the one that is served.
+    pub(crate) fn rewrite(&self, config: &str) {
+        self.file.replace(config);
+    }
+
+    /// Where that lies.
+    pub(crate) fn file(&self) -> &str {
+        self.file.path()
     }
 
     pub(crate) fn id(&self) -> u32 {

@@ -1,0 +1,333 @@
+//! The file is read again: what changes, what stays, and that nobody notices.
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+
+use tollgate_servers::Server;
+
+use crate::client::{Answer, Client};
+use crate::program::{Program, until};
+use crate::upstream::{Keep, Upstream};
+
+const SERVER: &str = "[server]\nlisten = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"\n";
+
+fn limit(rest: &str) -> String {
+    format!("{SERVER}[[limit]]\nname = \"all\"\nby = \"global\"\n{rest}\n")
+}
+
+fn ask(gateway: &Program) -> Answer {
+    Client::ask(gateway.address, "GET /g HTTP/1.1\r\nHost: h\r\n\r\n")
+}
+
+fn passed(gateway: &Program, times: usize) -> usize {
+    (0..times).filter(|_| ask(gateway).status == 200).count()
+}
+
+fn metrics(gateway: &Program) -> String {
+    let scrape = "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
+    Client::ask(gateway.metrics.unwrap(), scrape).text()
+}
+
+fn value(gateway: &Program, series: &str) -> u64 {
+    let text = metrics(gateway);
+    let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {series} in\n{text}")).parse().unwrap()
+}
+
+const APPLIED: &str = "tollgate_config_reloads_total{result=\"applied\"}";
+const REFUSED: &str = "tollgate_config_reloads_total{result=\"refused\"}";
+
+/// Puts a file in force by a signal and waits until it is.
+fn reload(gateway: &Program, config: &str) {
+    gateway.rewrite(config);
+    let before = value(gateway, APPLIED);
+    gateway.signal("HUP");
+    until("the file is in force", || (value(gateway, APPLIED) > before).then_some(()));
+}
+
+#[test]
+fn b190_another_rate_keeps_what_is_used_under_every_algorithm() {
+    for algorithm in ["token-bucket", "fixed-window", "sliding-window", "sliding-log"] {
+        let of = |rate: u64| limit(&format!("rate = \"{rate}/day\"\nalgorithm = \"{algorithm}\""));
+        let gateway = Program::serve(&of(10));
+        assert_eq!(passed(&gateway, 4), 4, "{algorithm}");
+        reload(&gateway, &of(6));
+        assert_eq!(passed(&gateway, 6), 2, "{algorithm}: 4 of 6 are used");
+        reload(&gateway, &of(8));
+        assert_eq!(passed(&gateway, 6), 2, "{algorithm}: 6 of 8 are used");
+        reload(&gateway, &of(8));
+        assert_eq!(passed(&gateway, 2), 0, "{algorithm}: nothing has changed");
+    }
+}
+
+#[test]
+fn b190_another_period_or_algorithm_begins_anew_and_other_limits_go_on() {
+    let of = |rest: &str| {
+        let kept = "[[limit]]\nname = \"kept\"\nrate = \"7/day\"\nby = \"global\"\n";
+        limit(&format!("{rest}\n{kept}"))
+    };
+    let gateway = Program::serve(&of("rate = \"2/day\""));
+    assert_eq!(passed(&gateway, 3), 2);
+    reload(&gateway, &of("rate = \"2/hour\""));
+    assert_eq!(passed(&gateway, 3), 2);
+    reload(&gateway, &of("rate = \"2/hour\"\nalgorithm = \"fixed-window\""));
+    assert_eq!(passed(&gateway, 3), 2);
+    reload(&gateway, &of("rate = \"100/hour\""));
+    assert_eq!(passed(&gateway, 3), 1, "the limit beside it has counted on");
+}
+
+#[test]
+fn b190_a_shared_budget_keeps_what_is_used_over_reloads() {
+    let server = Server::redis().start();
+    let of = |rate: u64| {
+        let store = format!("[store]\nredis = \"{}\"\ndeadline = \"2s\"\n", server.url());
+        store + &limit(&format!("rate = \"{rate}/day\""))
+    };
+    let gateway = Program::serve(&of(10));
+    assert_eq!(passed(&gateway, 4), 4);
+    reload(&gateway, &of(6));
+    assert_eq!(passed(&gateway, 6), 2);
+    assert_eq!(passed(&Program::serve(&of(8)), 6), 2, "the servers have counted");
+}
+
+#[test]
+fn no_request_is_lost_or_answered_wrongly_over_50_reloads() {
+    let upstream = Upstream::with(|seen, stream| {
+        use std::io::Write;
+        let what = seen.what();
+        let length = what.len();
+        let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{what}");
+        Keep::Open
+    });
+    let of = |most: u64| {
+        let server = upstream.config().replace("\"off\"", "\"127.0.0.1:0\"");
+        let limit = "by = \"global\"\nalgorithm = \"fixed-window\"\n";
+        format!("{server}[[limit]]\nname = \"all\"\n{limit}rate = \"{most}/day\"\n")
+    };
+    let gateway = Program::serve(&of(1_000_000));
+    let (done, asked) = (AtomicBool::new(false), AtomicU64::new(0));
+    let capacities = Mutex::new(HashSet::new());
+    // A request goes by one file: what is left fits the limit that is told with it, and what is
+    // used never falls.
+    let client = |keep: Keep, name: &str| {
+        let (mut connection, mut used) = (Client::connect(gateway.address), 0);
+        for nth in 0.. {
+            if done.load(Ordering::Relaxed) {
+                break;
+            }
+            connection.send(format!("GET /{name}-{nth} HTTP/1.1\r\nHost: h\r\n\r\n").as_bytes());
+            let answer = connection.answer().expect("an answer");
+            asked.fetch_add(1, Ordering::Relaxed);
+            assert_eq!((answer.status, answer.text()), (200, format!("GET /{name}-{nth}")));
+            let number = |name| answer.header(name).unwrap().parse::<u64>().unwrap();
+            let (most, left) = (number("x-ratelimit-limit"), number("x-ratelimit-remaining"));
+            assert!(most == 1_000_000 || most == 2_000_000, "{most}");
+            assert!(most - left > used, "{} of {most} after {used}", most - left);
+            used = most - left;
+            capacities.lock().unwrap().insert(most);
+            if keep == Keep::Closed {
+                connection = Client::connect(gateway.address);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let client = &client;
+        let clients = [(Keep::Open, "a"), (Keep::Open, "b"), (Keep::Closed, "c")]
+            .map(|(keep, name)| scope.spawn(move || client(keep, name)));
+        for nth in 0..50 {
+            reload(&gateway, &of(if nth % 2 == 0 { 2_000_000 } else { 1_000_000 }));
+        }
+        done.store(true, Ordering::Relaxed);
+        for client in clients {
+            client.join().unwrap();
+        }
+    });
+    assert_eq!(capacities.into_inner().unwrap().len(), 2, "both files were in force");
+    let left: u64 = ask(&gateway).header("x-ratelimit-remaining").unwrap().parse().unwrap();
+    let asked = asked.into_inner() + 1;
+    assert_eq!((1_000_000 - left, upstream.seen().len().try_into()), (asked, Ok(asked)));
+    assert!(value(&gateway, APPLIED) >= 50);
+}
+
+#[test]
+fn what_is_in_flight_ends_as_it_began() {
+    let (go_on, told) = channel::<()>();
+    let told = Mutex::new(told);
+    let old = Upstream::with(move |_, stream| {
+        use std::io::Write;
+        told.lock().unwrap().recv().unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold").unwrap();
+        Keep::Open
+    });
+    let new = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nnew");
+    let of = |upstream: &Upstream| upstream.config().replace("\"off\"", "\"127.0.0.1:0\"");
+    let gateway = Program::serve(&of(&old));
+    let mut client = Client::connect(gateway.address);
+    client.send(b"GET /g HTTP/1.1\r\nHost: h\r\n\r\n");
+    until("the request is in flight", || (!old.seen().is_empty()).then_some(()));
+    reload(&gateway, &of(&new));
+    assert_eq!(ask(&gateway).text(), "new");
+    go_on.send(()).unwrap();
+    assert_eq!(client.answer().unwrap().text(), "old");
+    client.send(b"GET /g HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_eq!(client.answer().unwrap().text(), "new", "also on a connection that stays");
+}
+
+#[test]
+fn b195_a_file_that_cannot_be_used_changes_nothing_and_says_why() {
+    let good = limit("rate = \"3/day\"");
+    let gateway = Program::serve(&good);
+    assert_eq!(value(&gateway, "tollgate_config_ok"), 1);
+    assert_eq!(passed(&gateway, 2), 2);
+    let broken = ["rate = \"3/fortnight\"", "rate = \"9/day\"\nrat = 1", "rate = \"9/day"];
+    for (nth, broken) in (0..).zip(broken) {
+        gateway.rewrite(&limit(broken));
+        until("it is refused", || (value(&gateway, REFUSED) > nth).then_some(()));
+        assert_eq!((value(&gateway, "tollgate_config_ok"), value(&gateway, APPLIED)), (0, 0));
+    }
+    assert_eq!(passed(&gateway, 3), 1, "the last good one is in force");
+    let log = gateway.stderr();
+    assert_eq!(log.matches("fortnight").count(), 2, "one message, with the line:\n{log}");
+    assert!(log.contains("did you mean `rate`?"), "{log}");
+    assert!(log.contains("what was in force stays in force"), "{log}");
+    reload(&gateway, &good);
+    assert_eq!(value(&gateway, "tollgate_config_ok"), 1);
+    assert_eq!(passed(&gateway, 1), 0);
+}
+
+#[test]
+fn a_file_that_is_gone_changes_nothing() {
+    let scratch = Directory::new();
+    let file = scratch.0.join("limits.toml");
+    fs::write(&file, limit("rate = \"3/day\"")).unwrap();
+    let gateway = Program::serve_file(&file);
+    fs::remove_file(&file).unwrap();
+    until("it is refused", || (value(&gateway, REFUSED) == 1).then_some(()));
+    assert_eq!(passed(&gateway, 4), 3);
+    fs::write(&file, limit("rate = \"5/day\"")).unwrap();
+    until("it is found", || (value(&gateway, APPLIED) == 1).then_some(()));
+    assert_eq!(passed(&gateway, 4), 2);
+}
+
+#[test]
+fn a_file_that_is_replaced_or_written_over_is_noticed() {
+    let gateway = Program::serve(&limit("rate = \"1/day\""));
+    assert_eq!(passed(&gateway, 2), 1);
+    gateway.rewrite(&limit("rate = \"2/day\""));
+    until("the new file is in force", || (value(&gateway, APPLIED) == 1).then_some(()));
+    assert_eq!(passed(&gateway, 2), 1);
+    fs::write(gateway.file(), limit("rate = \"4/day\"")).unwrap();
+    until("the new text is in force", || (value(&gateway, APPLIED) == 2).then_some(()));
+    assert_eq!(passed(&gateway, 4), 2);
+}
+
+/// As Kubernetes mounts a `ConfigMap`: the file is a link by way of a link that is swapped.
+#[test]
+fn a_link_that_is_swapped_is_noticed() {
+    let scratch = Directory::new();
+    for (version, rate) in [("v1", 1), ("v2", 3)] {
+        fs::create_dir(scratch.0.join(version)).unwrap();
+        let text = limit(&format!("rate = \"{rate}/day\""));
+        fs::write(scratch.0.join(version).join("limits.toml"), text).unwrap();
+    }
+    symlink("v1", scratch.0.join("..data")).unwrap();
+    symlink("..data/limits.toml", scratch.0.join("limits.toml")).unwrap();
+    let gateway = Program::serve_file(&scratch.0.join("limits.toml"));
+    assert_eq!(passed(&gateway, 2), 1);
+    symlink("v2", scratch.0.join("..next")).unwrap();
+    fs::rename(scratch.0.join("..next"), scratch.0.join("..data")).unwrap();
+    until("the new file is in force", || (value(&gateway, APPLIED) == 1).then_some(()));
+    assert_eq!(passed(&gateway, 3), 2);
+}
+
+#[test]
+fn of_quick_changes_the_last_is_in_force() {
+    let gateway = Program::serve(&limit("rate = \"1/day\""));
+    for rate in [5, 7, 9] {
+        gateway.rewrite(&limit(&format!("rate = \"{rate}/day\"")));
+    }
+    until("the last is in force", || {
+        (ask(&gateway).header("x-ratelimit-limit") == Some("9")).then_some(())
+    });
+    for rate in [2, 4] {
+        gateway.rewrite(&limit(&format!("rate = \"{rate}/day\"")));
+        gateway.signal("HUP");
+    }
+    until("the last is in force", || {
+        (ask(&gateway).header("x-ratelimit-limit") == Some("4")).then_some(())
+    });
+}
+
+#[test]
+fn what_takes_a_restart_is_named_and_the_rest_is_in_force() {
+    let gateway = Program::serve(&limit("rate = \"1/day\""));
+    let changed = limit("rate = \"4/day\"")
+        .replace("listen = \"127.0.0.1:0\"", "listen = \"127.0.0.2:0\"")
+        + "[server.sizes]\nkeys = 5\n[store]\nredis = \"redis://127.0.0.1:1\"\n";
+    reload(&gateway, &changed);
+    assert_eq!(value(&gateway, "tollgate_config_restart_pending"), 1);
+    assert_eq!(value(&gateway, "tollgate_config_ok"), 1);
+    assert_eq!(passed(&gateway, 5), 4);
+    let log = gateway.stderr();
+    assert!(log.contains("server.listen, server.sizes.keys, store"), "{log}");
+    assert!(log.contains("until a restart"), "{log}");
+    reload(&gateway, &limit("rate = \"4/day\""));
+    assert_eq!(value(&gateway, "tollgate_config_restart_pending"), 0);
+}
+
+#[test]
+fn series_of_limits_that_stay_go_on_and_those_of_others_vanish() {
+    let of = |name: &str, shadow: bool| {
+        let other = format!("[[limit]]\nname = \"{name}\"\nrate = \"9/day\"\nshadow = {shadow}\n");
+        limit("rate = \"9/day\"") + &other
+    };
+    let gateway = Program::serve(&of("old", false));
+    assert_eq!(passed(&gateway, 3), 3);
+    reload(&gateway, &of("new", false));
+    assert_eq!(passed(&gateway, 2), 2);
+    let said = |limit: &str, effect: &str| {
+        let labels = format!("limit=\"{limit}\",effect=\"{effect}\",verdict=\"allow\"");
+        value(&gateway, &format!("tollgate_decisions_total{{{labels}}}"))
+    };
+    assert_eq!((said("all", "enforce"), said("new", "enforce")), (5, 2));
+    assert!(!metrics(&gateway).contains("\"old\""));
+    assert_eq!(value(&gateway, "tollgate_requests_total{outcome=\"passed\"}"), 5);
+    reload(&gateway, &of("new", true));
+    assert_eq!((said("new", "shadow"), passed(&gateway, 1)), (0, 1));
+    assert!(!metrics(&gateway).contains("limit=\"new\",effect=\"enforce\""));
+}
+
+#[test]
+fn a_reload_moves_the_patience_of_new_connections_too() {
+    let gateway = Program::serve(SERVER);
+    let patience = "[server.timeouts]\nidle = \"100ms\"\n[server.sizes]\nbody_bytes = 3\n";
+    reload(&gateway, &(SERVER.to_owned() + patience));
+    assert!(Client::connect(gateway.address).is_closed());
+    let long = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nfour";
+    assert_eq!(Client::ask(gateway.address, long).status, 413);
+}
+
+/// A directory of its own for one test, removed with it.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new() -> Directory {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let nth = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tollgate-reload-{}-{nth}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir(&path).unwrap();
+        Directory(path)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
