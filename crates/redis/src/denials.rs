@@ -4,18 +4,19 @@
 //! What is given back elsewhere may end it sooner, so it is believed for 100 ms at most; what is given
 //! back here ends it at once. It answers the same charges at the same costs only.
 //!
-//! When it has run out, not everyone who waits may ask: the server would be asked as often as without
-//! it. As many may as the last reply left room for, one at least; the others wait for what those are
-//! told, and are refused once more if that takes long.
+//! Where no refusal is known, or one has run out, not everyone who waits may ask: a flood would be with
+//! the server before the first of it was refused. As many may at once as the last reply left room for,
+//! one at least, and before the first reply as many as the limits ever pass; the others wait for what
+//! those are told, and are refused once more if that takes long.
 
 use std::collections::HashMap;
-use std::collections::hash_map::RandomState;
+use std::collections::hash_map::{Entry, RandomState};
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant};
-use tollgate_core::{Charge, Decision, Key, Limit, Mode, Span};
+use tollgate_core::{Charge, Decision, Effect, Key, Limit, Mode, Span};
 
 use crate::reading::Reading;
 use crate::request::Question;
@@ -23,8 +24,11 @@ use crate::request::Question;
 /// The longest that a refusal is believed.
 const BELIEVED: Duration = Duration::from_millis(100);
 
-/// The most refusals, and keys to which something was given back, that are remembered.
+/// The most sets of charges, and keys to which something was given back, that are remembered.
 const MOST: usize = 16_384;
+
+/// Limits that pass so many at once need not be told who asks: no more calls than that fly.
+const WIDE: u64 = 1_024;
 
 /// The refusals of late.
 #[derive(Debug, Default)]
@@ -36,13 +40,23 @@ pub(crate) struct Denials {
 #[derive(Debug, Default)]
 struct Refusals {
     /// By a hash of the charges.
-    refused: HashMap<u64, Refused>,
+    sets: HashMap<u64, Set>,
     /// When something was last given back, by a hash of limit and key; and to anyone not listed.
     given: HashMap<u64, Instant>,
     given_to_others: Option<Instant>,
 }
 
-/// A set of charges that was refused.
+/// A set of charges that was refused, or is being asked about.
+#[derive(Debug)]
+struct Set {
+    refused: Option<Refused>,
+    /// How many ask now, and how many may.
+    asking: u64,
+    room: u64,
+    told: Option<Arc<Notify>>,
+}
+
+/// How a set of charges was refused.
 #[derive(Debug)]
 struct Refused {
     reading: Reading,
@@ -50,10 +64,13 @@ struct Refused {
     read_at: Instant,
     until: Instant,
     wait: Duration,
-    /// How many ask now, and how many may.
-    asking: u64,
-    room: u64,
-    told: Arc<Notify>,
+}
+
+impl Set {
+    /// Whether anyone waits for what those who ask are told.
+    fn is_awaited(&self) -> bool {
+        self.told.as_ref().is_some_and(|told| Arc::strong_count(told) > 1)
+    }
 }
 
 impl Refused {
@@ -94,33 +111,46 @@ impl Denials {
                 let mut known = self.lock();
                 let now = Instant::now();
                 let asking = Asking { denials: self, set, asked_at: now, counted: false };
-                let Refusals { refused, given, given_to_others } = &mut *known;
-                let Some(refused) = refused.get_mut(&set) else { return Known::Ask(asking) };
-                let given = |charge: &Charge<'_, '_>| {
-                    let given = given.get(&self.key(charge.limit, charge.key)).copied();
-                    given.max(*given_to_others).is_some_and(|given| given >= refused.asked_at)
+                let Refusals { sets, given, given_to_others } = &mut *known;
+                let is_full = sets.len() >= MOST;
+                let entry = match sets.entry(set) {
+                    Entry::Occupied(entry) => entry.into_mut(),
+                    Entry::Vacant(entry) => {
+                        let room = most_at_once(question.charges);
+                        if is_full || room >= WIDE {
+                            return Known::Ask(asking);
+                        }
+                        entry.insert(Set { refused: None, asking: 0, room, told: None })
+                    }
                 };
-                let is_given = question.charges.iter().any(given);
-                let elapsed = now.saturating_duration_since(refused.read_at);
-                if now < refused.until
-                    && !is_given
-                    && let Some(denied) = refused.denied(question, elapsed)
+                let given = |charge: &Charge<'_, '_>| {
+                    given.get(&self.key(charge.limit, charge.key)).copied().max(*given_to_others)
+                };
+                let given = question.charges.iter().filter_map(given).max();
+                let refused = entry.refused.as_ref().filter(|refused| {
+                    // What is given back ends a refusal at once.
+                    given.is_none_or(|given| given < refused.asked_at)
+                });
+                let elapsed = |refused: &Refused| now.saturating_duration_since(refused.read_at);
+                if let Some(refused) = refused.filter(|refused| now < refused.until)
+                    && let Some(denied) = refused.denied(question, elapsed(refused))
                 {
                     return denied;
                 }
-                if refused.asking < refused.room.max(1) {
-                    refused.asking = refused.asking.saturating_add(1);
+                if entry.asking < entry.room.max(1) {
+                    entry.asking = entry.asking.saturating_add(1);
                     return Known::Ask(Asking { counted: true, ..asking });
                 }
                 if now >= patience {
                     // Who asks is slow to be told. Refused once more is late by that call at most.
-                    let last = refused.wait.saturating_sub(Duration::from_micros(1));
-                    let recent = !is_given && elapsed < refused.wait + within;
-                    let denied =
-                        recent.then(|| refused.denied(question, elapsed.min(last))).flatten();
+                    let recent = refused.filter(|refused| elapsed(refused) < refused.wait + within);
+                    let denied = recent.and_then(|refused| {
+                        let last = refused.wait.saturating_sub(Duration::from_micros(1));
+                        refused.denied(question, elapsed(refused).min(last))
+                    });
                     return denied.unwrap_or(Known::Ask(asking));
                 }
-                refused.told.clone().notified_owned()
+                entry.told.get_or_insert_default().clone().notified_owned()
             };
             // Told or not, all is looked at anew.
             let _ = tokio::time::timeout_at(patience, told).await;
@@ -158,6 +188,15 @@ impl Denials {
     }
 }
 
+/// How often these may pass at once, whatever their keys have left; without bound if that decides
+/// nothing, or if they never do.
+fn most_at_once(charges: &[Charge<'_, '_>]) -> u64 {
+    let enforcing = charges.iter().filter(|charge| charge.effect == Effect::Enforce);
+    let most =
+        enforcing.filter_map(|charge| charge.limit.capacity().checked_div(charge.cost)).min();
+    most.filter(|most| *most > 0).unwrap_or(u64::MAX)
+}
+
 /// Someone who asks the server; whoever waits for it goes on when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Asking<'d> {
@@ -172,30 +211,35 @@ impl Asking<'_> {
     /// Tells what the server said.
     pub(crate) fn told(self, reading: &Reading, decision: &Decision<'_>) {
         let (mut known, now) = (self.denials.lock(), Instant::now());
-        let refused = &mut known.refused;
+        let sets = &mut known.sets;
         let Some(wait) = decision.retry_after() else {
-            if let Some(refused) = refused.get_mut(&self.set)
+            if let Some(set) = sets.get_mut(&self.set)
                 && decision.is_allowed()
             {
-                refused.room = decision.remaining();
+                set.room = decision.remaining();
             }
             return;
         };
-        if refused.len() >= MOST && !refused.contains_key(&self.set) {
-            refused.retain(|_, refused| refused.asking > 0 || now < refused.until);
-            if refused.len() >= MOST {
+        if sets.len() >= MOST && !sets.contains_key(&self.set) {
+            sets.retain(|_, set| {
+                let is_refused = set.refused.as_ref().is_some_and(|refused| now < refused.until);
+                set.asking > 0 || is_refused
+            });
+            if sets.len() >= MOST {
                 return;
             }
         }
-        let before = refused.remove(&self.set);
-        let (asking, told) = before.map(|before| (before.asking, before.told)).unwrap_or_default();
-        let (reading, asked_at, wait) = (reading.clone(), self.asked_at, Duration::from(wait));
-        let until = now + BELIEVED.min(wait);
-        let read_at = now;
-        refused.insert(
-            self.set,
-            Refused { reading, asked_at, read_at, until, wait, asking, room: 0, told },
-        );
+        let wait = Duration::from(wait);
+        let refused = Refused {
+            reading: reading.clone(),
+            asked_at: self.asked_at,
+            read_at: now,
+            until: now + BELIEVED.min(wait),
+            wait,
+        };
+        let fresh = Set { refused: None, asking: 0, room: 0, told: None };
+        let set = sets.entry(self.set).or_insert(fresh);
+        (set.refused, set.room) = (Some(refused), 0);
     }
 }
 
@@ -205,12 +249,15 @@ impl Drop for Asking<'_> {
             return;
         }
         let mut known = self.denials.lock();
-        let Some(refused) = known.refused.get_mut(&self.set) else { return };
-        refused.asking = refused.asking.saturating_sub(1);
-        refused.told.notify_waiters();
+        let Some(set) = known.sets.get_mut(&self.set) else { return };
+        set.asking = set.asking.saturating_sub(1);
+        if let Some(told) = &set.told {
+            told.notify_waiters();
+        }
         // Nobody asks or waits, and what was refused passes again: nothing is left to remember.
-        if refused.asking == 0 && refused.room > 0 && Arc::strong_count(&refused.told) == 1 {
-            known.refused.remove(&self.set);
+        let is_refused = set.refused.is_some() && set.room == 0;
+        if set.asking == 0 && !is_refused && !set.is_awaited() {
+            known.sets.remove(&self.set);
         }
     }
 }
