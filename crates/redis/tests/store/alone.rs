@@ -31,9 +31,9 @@ fn start(url: &str) -> Redis {
         .start()
 }
 
-/// B117, B118: an error is no refusal, and what was not asked has no numbers.
+/// An error is no refusal, and what was not asked has no numbers.
 #[tokio::test]
-async fn without_a_server_each_limit_does_as_it_said() {
+async fn b117_b118_without_a_server_each_limit_does_as_it_said() {
     let server = Server::redis().start();
     server.kill();
     let store = start(&server.url());
@@ -71,7 +71,6 @@ async fn without_a_server_each_limit_does_as_it_said() {
     assert!(store.decide(Mode::Charge, &watched).await.unwrap().is_allowed());
 }
 
-/// B119: when the server is back its budgets count again, and those of the meantime do not.
 #[tokio::test]
 async fn what_is_left_of_a_share_is_taken_also_beside_a_limit_that_never_passes() {
     let server = Server::redis().start();
@@ -85,8 +84,9 @@ async fn what_is_left_of_a_share_is_taken_also_beside_a_limit_that_never_passes(
     assert_eq!((decision.is_allowed(), decision.granted()), (true, 5));
 }
 
+/// When the server is back its budgets count again, and those of the meantime do not.
 #[tokio::test]
-async fn a_server_that_is_back_is_asked_within_a_second() {
+async fn b119_a_server_that_is_back_is_asked_within_a_second() {
     let server = Server::redis().start();
     let store = start(&server.url());
     store.connected().await;

@@ -8,9 +8,9 @@ use tollgate_servers::Server;
 use crate::lifetimes::all_go_within;
 use crate::shop::{ALGORITHMS, ask, limit, limits, store};
 
-/// B113, row 16: nothing is half written; refusals and peeks are still told; it heals by itself.
+/// Row 16: nothing is half written; refusals and peeks are still told; it heals by itself.
 #[tokio::test]
-async fn a_full_server_says_so_writes_nothing_and_goes_on_when_there_is_room() {
+async fn b113_a_full_server_says_so_writes_nothing_and_goes_on_when_there_is_room() {
     for server in [Server::redis().start(), Server::valkey().start()] {
         let store = store(&server.url()).await;
         let limits = limits(3, Span::HOUR);
@@ -48,9 +48,9 @@ async fn a_full_server_says_so_writes_nothing_and_goes_on_when_there_is_room() {
     }
 }
 
-/// B113: what is evicted is fresh, and never an error.
+/// What is evicted is fresh, and never an error.
 #[tokio::test]
-async fn an_evicted_budget_is_a_fresh_one() {
+async fn b113_an_evicted_budget_is_a_fresh_one() {
     let server = Server::redis().set("maxmemory-policy", "allkeys-lru").start();
     let store = store(&server.url()).await;
     let used = server.command(&["INFO", "memory"]).text();

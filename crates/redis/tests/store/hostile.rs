@@ -43,7 +43,7 @@ fn hostile(random: &mut Random) -> Vec<u8> {
     }
 }
 
-/// T06 to T08, B111: different keys never share a budget, and nothing but our scripts ever runs.
+/// T06 to T08: different keys never share a budget, and nothing but our scripts ever runs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_keys_meet_nobody_else_and_run_nothing() {
     const ASKED: usize = 100_000;

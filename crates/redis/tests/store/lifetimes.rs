@@ -31,7 +31,7 @@ pub(crate) fn all_go_within(client: &mut Client, most: Span) {
     }
 }
 
-/// B97: over every operation of every algorithm, on live time.
+/// Over every operation of every algorithm, on live time.
 async fn every_key_goes(server: Server) {
     let store = store(&server.url()).await;
     let mut client = server.client();
@@ -59,18 +59,18 @@ async fn every_key_goes(server: Server) {
 }
 
 #[tokio::test]
-async fn every_key_goes_after_every_operation_on_redis() {
+async fn b97_every_key_goes_after_every_operation_on_redis() {
     every_key_goes(Server::redis().start()).await;
 }
 
 #[tokio::test]
-async fn every_key_goes_after_every_operation_on_valkey() {
+async fn b97_every_key_goes_after_every_operation_on_valkey() {
     every_key_goes(Server::valkey().start()).await;
 }
 
-/// T06: what is owed outlives no key.
+/// What is owed outlives no key, and a time to reset is none of another unit.
 #[tokio::test]
-async fn no_key_goes_before_nothing_is_owed() {
+async fn t06_b99_no_key_goes_before_nothing_is_owed() {
     let server = Server::redis().start();
     let store = store(&server.url()).await;
     let mut client = server.client();
@@ -98,9 +98,9 @@ async fn no_key_goes_before_nothing_is_owed() {
     }
 }
 
-/// B95: the one who asks is cut off at any moment.
+/// The one who asks is cut off at any moment.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_key_lives_for_ever_when_connections_are_killed() {
+async fn b95_no_key_lives_for_ever_when_connections_are_killed() {
     const KILLS: usize = 60;
     let server = Server::redis().start();
     let store = store(&server.url()).await;
@@ -146,9 +146,9 @@ async fn no_key_lives_for_ever_when_connections_are_killed() {
     all_go_within(&mut server.client(), Span::from_secs(6));
 }
 
-/// B95: a counter that is full and has no lifetime neither blocks for ever nor stays.
+/// A counter that is full and has no lifetime neither blocks for ever nor stays.
 #[tokio::test]
-async fn a_key_without_a_lifetime_gets_one_and_its_client_gets_in() {
+async fn b95_a_key_without_a_lifetime_gets_one_and_its_client_gets_in() {
     let server = Server::redis().start();
     let store = store(&server.url()).await;
     let mut client = server.client();

@@ -10,9 +10,9 @@ use tollgate_servers::{ChaosProxy, Fault, Server, Way};
 
 use crate::shop::{LONG, ask, limit, store};
 
-/// B108, T34: what was sent was charged once, whatever became of the reply, and nothing is repeated.
+/// T34: what was sent was charged once, whatever became of the reply, and nothing is repeated.
 #[tokio::test]
-async fn a_charge_whose_reply_is_lost_is_made_once_and_never_again() {
+async fn b108_a_charge_whose_reply_is_lost_is_made_once_and_never_again() {
     let server = Server::redis().start();
     let proxy = ChaosProxy::new(server.port(), 34);
     let address: Address = proxy.url().parse().unwrap();

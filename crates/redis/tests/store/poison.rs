@@ -162,15 +162,15 @@ async fn heals(server: Server) {
     }
 }
 
-/// B114, T11.
+/// T11.
 #[tokio::test]
-async fn whatever_lies_under_a_key_the_next_decision_is_sound_on_redis() {
+async fn b114_whatever_lies_under_a_key_the_next_decision_is_sound_on_redis() {
     heals(Server::redis().start()).await;
 }
 
 /// The same on Valkey.
 #[tokio::test]
-async fn whatever_lies_under_a_key_the_next_decision_is_sound_on_valkey() {
+async fn b114_whatever_lies_under_a_key_the_next_decision_is_sound_on_valkey() {
     heals(Server::valkey().start()).await;
 }
 

@@ -9,9 +9,9 @@ use tollgate_servers::Server;
 
 use crate::shop::{ask, limit, limits, receipt, store};
 
-/// B109: not one error comes of it, nor is anything charged twice.
+/// Not one error comes of it, nor is anything charged twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn scripts_that_are_flushed_every_10_ms_cost_no_error() {
+async fn b109_scripts_that_are_flushed_every_10_ms_cost_no_error() {
     for server in [Server::redis().start(), Server::valkey().start()] {
         let store = store(&server.url()).await;
         let mut limits = limits(10_000, Span::from_secs(100_000));
@@ -57,9 +57,9 @@ async fn scripts_that_are_flushed_every_10_ms_cost_no_error() {
     }
 }
 
-/// B109, B123: the server is killed and comes back empty; who asks is told so or decided.
+/// The server is killed and comes back empty; who asks is told so or decided.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_comes_back_empty_decides_again_within_a_second() {
+async fn b109_b123_a_server_that_comes_back_empty_decides_again_within_a_second() {
     let server = Server::redis().start();
     let store = store(&server.url()).await;
     let limit = limit("api", Algorithm::SlidingLog, 1, Span::HOUR);
@@ -81,9 +81,9 @@ async fn a_server_that_comes_back_empty_decides_again_within_a_second() {
     }
 }
 
-/// B123: a connection that was closed while nobody asked.
+/// A connection that was closed while nobody asked.
 #[tokio::test]
-async fn the_first_decision_after_a_closed_connection_is_a_decision() {
+async fn b123_the_first_decision_after_a_closed_connection_is_a_decision() {
     let server = Server::redis().start();
     let store = store(&server.url()).await;
     let limit = limit("api", Algorithm::TokenBucket, 1_000, Span::SECOND);

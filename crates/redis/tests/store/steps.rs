@@ -12,7 +12,7 @@ use crate::shop::{ALGORITHMS, ask, limit, store};
 const SECOND: i64 = 1_000_000;
 const HOUR: i64 = 3_600 * SECOND;
 
-/// T31, B63, B65, B67, B70: no refusal longer than one window, at most one burst more per step.
+/// T31: no refusal longer than one window, at most one burst more per step.
 async fn steps(server: Server) {
     let store = store(&server.url()).await;
     let window = Span::from_millis(500);
@@ -75,11 +75,11 @@ async fn steps(server: Server) {
 }
 
 #[tokio::test]
-async fn a_clock_that_steps_refuses_nobody_for_long_on_redis() {
+async fn b63_b65_b67_b70_a_clock_that_steps_refuses_nobody_for_long_on_redis() {
     steps(Server::redis().with_clock().start()).await;
 }
 
 #[tokio::test]
-async fn a_clock_that_steps_refuses_nobody_for_long_on_valkey() {
+async fn b63_b65_b67_b70_a_clock_that_steps_refuses_nobody_for_long_on_valkey() {
     steps(Server::valkey().with_clock().start()).await;
 }

@@ -140,9 +140,9 @@ async fn a_refusal_changes_no_value_and_no_lifetime() {
     }
 }
 
-/// B107: two instances on one server tell one truth.
+/// Two instances on one server tell one truth.
 #[tokio::test]
-async fn what_remains_falls_by_one_whichever_instance_is_asked() {
+async fn b107_what_remains_falls_by_one_whichever_instance_is_asked() {
     let server = Server::valkey().start();
     let both = [store(&server.url()).await, store(&server.url()).await];
     for algorithm in ALGORITHMS {
@@ -158,9 +158,9 @@ async fn what_remains_falls_by_one_whichever_instance_is_asked() {
     }
 }
 
-/// B106: what one store does is nothing to another server.
+/// What one store does is nothing to another server.
 #[tokio::test]
-async fn each_store_keeps_to_its_own_server_and_prefix() {
+async fn b106_each_store_keeps_to_its_own_server_and_prefix() {
     let (one, two) = (Server::redis().start(), Server::redis().start());
     let here = store(&one.url()).await;
     let there = store(&two.url()).await;
@@ -173,9 +173,9 @@ async fn each_store_keeps_to_its_own_server_and_prefix() {
     }
 }
 
-/// B103: keys that expire between any two steps of a decision.
+/// Keys that expire between any two steps of a decision.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keys_that_expire_all_the_time_cost_no_error_and_admit_the_limit() {
+async fn b103_keys_that_expire_all_the_time_cost_no_error_and_admit_the_limit() {
     let server = Server::redis().start();
     let store = store(&server.url()).await;
     let window = Span::from_millis(50);
