@@ -4,19 +4,27 @@
 //! was charged is given back when one refuses. So two round trips, and for a moment others may be
 //! refused what is given back a moment later; never is more admitted than all limits allow. A charge
 //! whose outcome is unknown is neither repeated nor given back.
+//!
+//! What takes two round trips, or more than is asked for, is a task of its own: a caller that goes away
+//! in between ends nothing half done.
+
+mod untold;
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use futures_util::future::join_all;
 use redis::Value;
+use tokio::sync::oneshot;
 use tokio::time::{Duration, Instant, timeout_at};
 use tollgate_core::Mode;
 
+use crate::caller::Caller;
 use crate::fault::{Class, Fault};
 use crate::link::{Slots, slot};
 use crate::reading::Reading;
 use crate::request::{Ask, Question, Request};
-use crate::store::Redis;
+use untold::{Kept, Untold};
 
 /// How long what was charged may take to be given back, also when the deadline has passed.
 const GIVING_BACK: Duration = Duration::from_secs(1);
@@ -35,19 +43,60 @@ pub(crate) struct Heard {
 /// Entries whose keys share a slot, or all of them where slots do not matter.
 type Group = Vec<usize>;
 
-impl Redis {
+impl Caller {
     /// Asks the servers about every entry; what is refused by one is charged by none.
     pub(crate) async fn hear(
-        &self,
+        self: &Arc<Self>,
         question: &Question<'_, '_, '_>,
         mode: Mode,
         deadline: Instant,
     ) -> Heard {
-        let mut heard =
-            Heard { reading: Reading::new(question), take: None, failed: Vec::new(), fault: None };
         let groups = self.groups(question);
+        match groups.len() {
+            2.. if mode != Mode::Peek => self.hear_whole(question, mode, deadline).await,
+            _ => self.hear_groups(question, mode, &groups, deadline).await,
+        }
+    }
+
+    /// As [`Caller::hear`], and to the end also when the caller goes away: what is known to be charged
+    /// is given back then.
+    pub(crate) async fn hear_whole(
+        self: &Arc<Self>,
+        question: &Question<'_, '_, '_>,
+        mode: Mode,
+        deadline: Instant,
+    ) -> Heard {
+        let (tell, told) = oneshot::channel::<Untold>();
+        let (caller, kept) = (Arc::clone(self), Kept::of(question.charges));
+        tokio::spawn(async move {
+            let charges = kept.charges();
+            let question = Question::new(&caller.prefix, &charges);
+            let groups = caller.groups(&question);
+            let heard = caller.hear_groups(&question, mode, &groups, deadline).await;
+            // Told, or dropped here: then nobody has waited for it.
+            drop(tell.send(Untold::new(&caller, &question, mode, heard)));
+        });
+        match told.await {
+            Ok(untold) => untold.take(),
+            // The runtime ends.
+            Err(_) => Heard {
+                failed: (0..question.entries.len()).collect(),
+                fault: Some(Fault::unknown(Class::Dropped)),
+                ..Heard::nothing(question)
+            },
+        }
+    }
+
+    async fn hear_groups(
+        self: &Arc<Self>,
+        question: &Question<'_, '_, '_>,
+        mode: Mode,
+        groups: &[Group],
+        deadline: Instant,
+    ) -> Heard {
+        let mut heard = Heard::nothing(question);
         let wanted = question.granted(None);
-        match groups.as_slice() {
+        match groups {
             [] => heard.take = (mode == Mode::UpTo).then(|| heard.reading.take(question)),
             [group] => {
                 let ask = match mode {
@@ -67,7 +116,7 @@ impl Redis {
     }
 
     async fn hear_across(
-        &self,
+        self: &Arc<Self>,
         question: &Question<'_, '_, '_>,
         mode: Mode,
         (first, others): (&Group, &[Group]),
@@ -119,7 +168,7 @@ impl Redis {
         let groups: Vec<&Group> = groups.iter().copied().filter(|group| !failed(group)).collect();
         let asked = groups.iter().map(|group| async move {
             let entries: Vec<_> = group.iter().filter_map(|i| question.entries.get(*i)).collect();
-            self.caller.ask(&question.request(ask, take, &entries), deadline).await
+            self.ask(&question.request(ask, take, &entries), deadline).await
         });
         for (group, reply) in groups.iter().zip(join_all(asked).await) {
             let read = reply.and_then(|reply| match reply {
@@ -141,17 +190,18 @@ impl Redis {
     /// Gives back what these entries are known to be charged, apart from the decision. What cannot be
     /// given back stays charged: refused too often rather than too seldom.
     pub(crate) fn giving_back(
-        &self,
+        self: &Arc<Self>,
         question: &Question<'_, '_, '_>,
         heard: &Heard,
         entries: &[usize],
     ) -> impl Future<Output = ()> + Send + use<> {
         let requests = self.to_give_back(question, heard, entries);
-        let caller = self.caller.clone();
-        async move {
-            let deadline = Instant::now() + GIVING_BACK;
-            join_all(requests.iter().map(|request| caller.ask(request, deadline))).await;
-        }
+        Arc::clone(self).send_back(requests)
+    }
+
+    async fn send_back(self: Arc<Self>, requests: Vec<Request>) {
+        let deadline = Instant::now() + GIVING_BACK;
+        join_all(requests.iter().map(|request| self.ask(request, deadline))).await;
     }
 
     fn to_give_back(
@@ -173,7 +223,7 @@ impl Redis {
     /// The entries by slot, the narrowest group first.
     fn groups(&self, question: &Question<'_, '_, '_>) -> Vec<Group> {
         let all: Group = (0..question.entries.len()).collect();
-        if self.caller.link.slots() == Slots::One || all.len() < 2 {
+        if self.link.slots() == Slots::One || all.len() < 2 {
             return if all.is_empty() { Vec::new() } else { vec![all] };
         }
         let mut groups: Vec<(u16, Group)> = Vec::new();
@@ -197,6 +247,10 @@ impl Redis {
 }
 
 impl Heard {
+    fn nothing(question: &Question<'_, '_, '_>) -> Heard {
+        Heard { reading: Reading::new(question), take: None, failed: Vec::new(), fault: None }
+    }
+
     /// Whether one of these entries is known to refuse.
     fn refuses(&self, question: &Question<'_, '_, '_>, group: &Group) -> bool {
         group.iter().any(|entry| self.reading.refuses(question, self.take, *entry))

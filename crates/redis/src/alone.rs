@@ -49,7 +49,7 @@ impl Redis {
         if passes && !all_pass && mode != Mode::Peek {
             // The deadline may have passed, and nobody need wait for this.
             let all: Vec<usize> = (0..question.entries.len()).collect();
-            tokio::spawn(self.giving_back(question, heard, &all));
+            tokio::spawn(self.caller.giving_back(question, heard, &all));
         }
         let here = here?;
         let take = heard.take.filter(|_| mode_here != Mode::UpTo).or(here.take);

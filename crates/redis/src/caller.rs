@@ -4,6 +4,7 @@ use redis::Value;
 use tokio::time::Instant;
 
 use crate::fault::{Class, Fault};
+use crate::key::Prefix;
 use crate::link::{Link, slot};
 use crate::request::Request;
 use crate::stats::Counters;
@@ -13,6 +14,8 @@ use crate::stats::Counters;
 pub(crate) struct Caller {
     pub(crate) link: Link,
     pub(crate) counters: Counters,
+    /// What every key begins with.
+    pub(crate) prefix: Prefix,
     /// What the server's clock is taken to show.
     #[cfg(test)]
     pub(crate) clock: Option<tollgate_core::ManualClock>,

@@ -10,7 +10,6 @@ use redis::Value;
 use tokio::time::{Duration, Instant, sleep, timeout};
 
 use crate::caller::Caller;
-use crate::key::Prefix;
 use crate::link::{Task, jitter};
 use crate::request::Request;
 use crate::script::Script;
@@ -31,10 +30,10 @@ pub(crate) struct Members {
 
 impl Members {
     /// As many as given; else they show themselves to the server, which counts them.
-    pub(crate) fn new(given: Option<NonZeroU32>, caller: &Arc<Caller>, prefix: &Prefix) -> Members {
+    pub(crate) fn new(given: Option<NonZeroU32>, caller: &Arc<Caller>) -> Members {
         let counted = Arc::new(AtomicU32::new(given.map_or(0, NonZeroU32::get)));
         let pulse = given.is_none().then(|| {
-            let key = format!("{}{{instances}}", prefix.as_str());
+            let key = format!("{}{{instances}}", caller.prefix.as_str());
             Task::start(pulse(caller.clone(), key, counted.clone()))
         });
         Members { counted, warned: AtomicBool::new(false), _pulse: pulse }

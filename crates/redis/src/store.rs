@@ -33,7 +33,6 @@ use crate::voice::{Fate, Voice};
 /// [`OnError`](tollgate_core::OnError) says what becomes of it; the decision shows it.
 pub struct Redis {
     pub(crate) caller: Arc<Caller>,
-    pub(crate) prefix: Prefix,
     pub(crate) fallback: Option<Arc<dyn Store>>,
     deadline: Duration,
     members: Members,
@@ -96,7 +95,7 @@ impl Redis {
             return Ok(decision);
         }
         let deadline = Instant::now() + self.deadline;
-        let question = Question::new(&self.prefix, charges);
+        let question = Question::new(&self.caller.prefix, charges);
         let mut asking = match mode {
             Mode::Peek | Mode::UpTo => None,
             #[cfg(test)]
@@ -114,7 +113,7 @@ impl Redis {
         {
             return decision;
         }
-        let heard = self.hear(&question, mode, deadline).await;
+        let heard = self.caller.hear(&question, mode, deadline).await;
         self.caller.counters.unread.fetch_add(heard.reading.unread, Ordering::Relaxed);
         if let Some(fault) = &heard.fault {
             return self.alone(&question, mode, &heard, fault).await;
@@ -146,8 +145,10 @@ impl Redis {
             Lease::Ask(leasing, most) => (leasing, most),
         };
         let asked = [charge.cost(most)];
-        let question = Question::new(&self.prefix, &asked);
-        let mut heard = self.hear(&question, Mode::UpTo, deadline).await;
+        let question = Question::new(&self.caller.prefix, &asked);
+        // More than is asked for is charged, which must not be lost with whoever asks.
+        let mut heard = self.caller.hear_whole(&question, Mode::UpTo, deadline).await;
+        self.caller.counters.unread.fetch_add(heard.reading.unread, Ordering::Relaxed);
         if let Some(fault) = heard.fault.take() {
             // Who knows what it charged: the server is not asked again.
             heard.take = None;
@@ -165,7 +166,7 @@ impl Redis {
             None => {
                 // Less than it costs: that is given back.
                 if granted > 0 {
-                    let giving = tokio::spawn(self.giving_back(&question, &heard, &[0]));
+                    let giving = tokio::spawn(self.caller.giving_back(&question, &heard, &[0]));
                     let _ = timeout_at(deadline, giving).await;
                 }
                 // What the server read tells the refusal; of a log only for what was asked.
@@ -206,7 +207,9 @@ impl Redis {
         if receipt.source() != Source::Store {
             return self.give_alone(receipt, actual).await;
         }
-        let Some(request) = Request::to_give(&self.prefix, &receipt, actual) else { return Ok(()) };
+        let Some(request) = Request::to_give(&self.caller.prefix, &receipt, actual) else {
+            return Ok(());
+        };
         let deadline = Instant::now() + self.deadline;
         self.denials.given(receipt.limit(), receipt.key());
         let given = self.caller.ask(&request, deadline).await;
@@ -255,14 +258,14 @@ impl RedisBuilder {
         let caller = Caller {
             link: Link::start(&address, options),
             counters: Counters::default(),
+            prefix,
             #[cfg(test)]
             clock: None,
         };
         let (caller, denials) = (Arc::new(caller), Denials::default());
-        let members = Members::new(replicas, &caller, &prefix);
+        let members = Members::new(replicas, &caller);
         Redis {
             caller,
-            prefix,
             fallback,
             deadline,
             members,
