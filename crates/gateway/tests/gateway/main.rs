@@ -11,6 +11,7 @@
 mod canary;
 mod cli;
 mod client;
+mod deploy;
 mod forwarding;
 mod framing;
 mod http2;
