@@ -172,6 +172,7 @@ fn write_limits(
                 "  {name}: does not apply, it is for other paths ({})",
                 spec.condition()
             )?,
+            Reason::Unmet(unmet) => writeln!(text, "  {name}: does not apply, {unmet}")?,
             Reason::Skips(part) => {
                 writeln!(text, "  {name}: does not apply, the request has no {part}")?;
             }

@@ -15,9 +15,14 @@ mod text;
 mod value;
 
 use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
+
+use crate::schedule::Schedule;
 
 pub use environment::process_environment;
 pub use problem::{Problem, Problems, Severity};
@@ -52,6 +57,9 @@ pub struct Reading<'e> {
     problems: RefCell<Vec<Problem>>,
     /// Whether the file is not TOML. What follows from that would bury it, so it is not noted.
     broken: Cell<bool>,
+    /// The schedules that are defined; nothing for those with something wrong.
+    schedules: RefCell<BTreeMap<String, Option<Arc<Schedule>>>>,
+    files: RefCell<BTreeSet<PathBuf>>,
 }
 
 impl<'e> Reading<'e> {
@@ -60,7 +68,45 @@ impl<'e> Reading<'e> {
     /// [`process_environment`] is the one of this process.
     #[must_use]
     pub fn new(source: Source, environment: Environment<'e>) -> Reading<'e> {
-        Reading { source, environment, problems: RefCell::default(), broken: Cell::new(false) }
+        Reading {
+            source,
+            environment,
+            problems: RefCell::default(),
+            broken: Cell::new(false),
+            schedules: RefCell::default(),
+            files: RefCell::default(),
+        }
+    }
+
+    /// Where a file lies that the file names: beside it, unless the path begins at the root. The
+    /// reading remembers it as one of [`Reading::files`].
+    #[must_use]
+    pub fn path(&self, written: &Text) -> PathBuf {
+        let path = self.source.beside(Path::new(written.as_str()));
+        self.files.borrow_mut().insert(path.clone());
+        path
+    }
+
+    /// The files that the file named so far: when one of them changes, what was read is no longer
+    /// what they say.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.files.borrow().iter().cloned().collect()
+    }
+
+    /// Makes a schedule known; nothing for one with something wrong.
+    pub(crate) fn know_schedule(&self, name: String, schedule: Option<Arc<Schedule>>) {
+        self.schedules.borrow_mut().insert(name, schedule);
+    }
+
+    /// The schedule of a name, if one is defined.
+    pub(crate) fn schedule(&self, name: &str) -> Option<Option<Arc<Schedule>>> {
+        self.schedules.borrow().get(name).cloned()
+    }
+
+    /// The names of all schedules.
+    pub(crate) fn schedule_names(&self) -> Vec<String> {
+        self.schedules.borrow().keys().cloned().collect()
     }
 
     /// The whole file as a section, which is empty when the file is not TOML; what is then found to

@@ -1,10 +1,15 @@
-//! A policy from a file: the sections `[[limit]]`, `[allow]`, `[deny]` and `[path]`.
+//! A policy from a file: the sections `[[limit]]`, `[allow]`, `[deny]`, `[path]`, `[plans]` and
+//! `[schedules]`.
 //!
 //! The file is read into the same builder that code uses; what that refuses is told at the place in
 //! the file where it was written.
 
+mod columns;
 mod limit;
+mod overrides;
+mod plans;
 mod rates;
+mod schedules;
 mod spots;
 mod when;
 
@@ -15,11 +20,13 @@ use crate::path::Case;
 use crate::pattern::PathPattern;
 use crate::policy::{Policy, PolicyBuilder, Preflights};
 use limit::read_limit;
+use plans::read_plans;
+use schedules::read_schedules;
 use spots::Spots;
 
 impl Policy {
-    /// Reads a policy from the file's `[[limit]]`, `[allow]`, `[deny]` and `[path]`; leaves all
-    /// other sections to their owners. The guide to the file says how the keys look.
+    /// Reads a policy from the file's `[[limit]]`, `[allow]`, `[deny]`, `[path]`, `[plans]` and
+    /// `[schedules]`; leaves all other sections to their owners. The guide to the file says how the keys look.
     ///
     /// `None` when something is wrong with them, which the reading then tells; it tells what is
     /// doubtful as well.
@@ -39,6 +46,10 @@ impl Policy {
         let before = reading.errors();
         let mut spots = Spots::default();
         let mut policy = Policy::builder();
+        read_schedules(root);
+        if let Some(plans) = read_plans(root) {
+            policy = policy.plans(plans);
+        }
         for section in root.sections("limit") {
             if let Some(limit) = read_limit(section, &mut spots) {
                 policy = policy.limit(limit);

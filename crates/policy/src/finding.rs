@@ -23,6 +23,11 @@ impl Complaint {
         Complaint { quoted: Some(keys), ..self }
     }
 
+    /// The same about a line of another file.
+    pub(crate) fn in_line(self, file: &str, line: u32) -> Complaint {
+        Complaint { message: format!("{file}, line {line}: {}", self.message), ..self }
+    }
+
     pub(crate) fn at(self, place: Place) -> Finding {
         Finding { place, complaint: self }
     }

@@ -7,10 +7,12 @@
 //! Read it in this order: [`path`] (one form of a path), [`config`] (reading a file), [`KeyPart`]
 //! and [`When`] (the words of a limit), [`LimitSpec`], [`Policy`].
 
+mod condition;
 pub mod config;
 mod cost;
 mod file;
 mod finding;
+mod group;
 mod host;
 mod key;
 mod limit_answer;
@@ -21,15 +23,19 @@ mod method;
 mod network;
 pub mod path;
 mod pattern;
+mod plans;
 mod policy;
 mod request;
 mod routes;
+mod schedule;
 mod settlement;
 mod statuses;
+mod values;
 mod warnings;
 mod when;
 mod worst;
 
+pub use condition::Subject;
 pub use cost::{Cost, HeaderCost};
 pub use finding::{Finding, PolicyError};
 pub use key::{KeyPart, KeyPartError};
@@ -38,12 +44,14 @@ pub use limit_spec::{Count, Fallback, LimitSpec};
 pub use message::{Message, MessageError};
 pub use path::{Case, PathError, RequestPath};
 pub use pattern::{PathPattern, PathPatternError};
+pub use plans::{Plans, PlansError};
 pub use policy::{
     Application, Explanation, Free, Lack, Matched, Matches, Policy, PolicyBuilder, Preflights,
     Reason, Refused, Scratch, Selection,
 };
 pub use request::{Given, Request};
+pub use schedule::{Schedule, ScheduleError};
 pub use settlement::{Measure, Settlement};
 pub use statuses::{Statuses, StatusesError};
-pub use when::{When, WhenError};
+pub use when::{Unmet, When, WhenError};
 pub use worst::Worst;

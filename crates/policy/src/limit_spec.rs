@@ -1,6 +1,7 @@
 //! A limit and everything that decides to which requests it applies, and how.
 
 use std::fmt;
+use std::sync::Arc;
 
 use tollgate_core::{Algorithm, Effect, Limit};
 
@@ -44,7 +45,13 @@ pub struct LimitSpec {
     pub(crate) settlement: Option<Settlement>,
     pub(crate) effect: Effect,
     pub(crate) state: Switch,
-    pub(crate) overrides: Vec<Override>,
+    /// Other windows, for overrides and plans. Those of equal rates are there once.
+    pub(crate) alternatives: Vec<Vec<Limit>>,
+    /// Shared by copies, since there may be 100,000.
+    pub(crate) overrides: Arc<Vec<Override>>,
+    /// The file of those overrides that come from one.
+    pub(crate) overrides_file: Option<Box<str>>,
+    pub(crate) plans: Vec<(Box<str>, u32)>,
 }
 
 /// Whether a limit is in force at all.
@@ -57,8 +64,11 @@ pub(crate) enum Switch {
 /// Another quota for one value of the key's first part.
 #[derive(Clone)]
 pub(crate) struct Override {
-    pub(crate) value: String,
-    pub(crate) windows: Vec<Limit>,
+    pub(crate) value: Box<str>,
+    /// Which of the alternatives.
+    pub(crate) windows: u32,
+    /// The line of the file it comes from.
+    pub(crate) line: Option<u32>,
 }
 
 impl fmt::Debug for Override {
@@ -140,7 +150,10 @@ impl LimitSpec {
             settlement: None,
             effect: Effect::Enforce,
             state: Switch::On,
-            overrides: Vec::new(),
+            alternatives: Vec::new(),
+            overrides: Arc::default(),
+            overrides_file: None,
+            plans: Vec::new(),
         }
     }
 
@@ -226,9 +239,27 @@ impl LimitSpec {
         value: impl Into<String>,
         windows: impl IntoIterator<Item = Limit>,
     ) -> LimitSpec {
-        let windows = windows.into_iter().collect();
-        self.overrides.push(Override { value: value.into(), windows });
+        let windows = self.alternative(windows.into_iter().collect());
+        self.add_override(Override { value: value.into().into(), windows, line: None });
         self
+    }
+
+    /// The same with other windows for requests of a plan whose value has no windows of its own.
+    #[must_use]
+    pub fn plan(mut self, plan: &str, windows: impl IntoIterator<Item = Limit>) -> LimitSpec {
+        let windows = self.alternative(windows.into_iter().collect());
+        self.plans.push((plan.into(), windows));
+        self
+    }
+
+    /// The number of further windows.
+    pub(crate) fn alternative(&mut self, windows: Vec<Limit>) -> u32 {
+        self.alternatives.push(windows);
+        u32::try_from(self.alternatives.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn add_override(&mut self, other: Override) {
+        Arc::make_mut(&mut self.overrides).push(other);
     }
 
     /// The name, as in the file.
@@ -319,14 +350,19 @@ impl LimitSpec {
         self.overrides.len()
     }
 
-    /// All its limits, overrides included.
+    /// The plans with other quotas.
+    pub fn plans(&self) -> impl Iterator<Item = &str> {
+        self.plans.iter().map(|(plan, _)| &**plan)
+    }
+
+    /// All its limits, those of overrides and plans included; equal ones of several overrides in a
+    /// file once.
     pub fn every_limit(&self) -> impl Iterator<Item = &Limit> {
-        self.windows.iter().chain(self.overrides.iter().flat_map(|other| &other.windows))
+        self.windows.iter().chain(self.alternatives.iter().flatten())
     }
 
     pub(crate) fn every_limit_mut(&mut self) -> impl Iterator<Item = &mut Limit> {
-        let others = self.overrides.iter_mut().flat_map(|other| &mut other.windows);
-        self.windows.iter_mut().chain(others)
+        self.windows.iter_mut().chain(self.alternatives.iter_mut().flatten())
     }
 }
 

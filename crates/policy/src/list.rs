@@ -98,7 +98,7 @@ impl List {
         for (part, values) in &self.values {
             let value = match part {
                 KeyPart::Path => PartValue::Bytes(request.raw_path().as_bytes().into()),
-                _ => PartValue::of(part, request, "", "", ""),
+                _ => PartValue::of(part, request, "", "", &[]),
             };
             match value {
                 PartValue::Bytes(value) if values.contains(&*value) => return Listed::Yes(part),

@@ -12,8 +12,14 @@ use std::str::FromStr;
 use ipnet::IpNet;
 
 /// An address or a network in CIDR form, IPv4-mapped IPv6 folded to IPv4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Network(IpNet);
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 impl FromStr for Network {
     type Err = NetworkError;
@@ -85,10 +91,24 @@ impl<T> Networks<T> {
     }
 
     fn find_narrowest(&self, address: IpAddr) -> Option<&T> {
+        self.holding(address).next()
+    }
+
+    /// What is said of each network that holds `address`, the narrowest first.
+    pub(crate) fn holding(&self, address: IpAddr) -> impl Iterator<Item = &T> {
         let address = address.to_canonical();
-        self.lengths.iter().rev().find_map(|&length| {
+        self.lengths.iter().rev().filter_map(move |&length| {
             let net = IpNet::new(address, length).ok()?.trunc();
             self.entries.get(&net)
         })
+    }
+
+    /// What is said of `network`, to be changed.
+    pub(crate) fn entry(&mut self, network: Network) -> &mut T
+    where
+        T: Default,
+    {
+        self.lengths.insert(network.0.prefix_len());
+        self.entries.entry(network.0).or_default()
     }
 }

@@ -23,6 +23,8 @@ use crate::path::{Case, RequestPath};
 pub struct PathPattern {
     text: Box<str>,
     segments: Vec<Segment>,
+    /// Where case is folded, if that is something else.
+    folded: Option<Vec<Segment>>,
 }
 
 /// A segment of a pattern; the most specific first.
@@ -62,23 +64,16 @@ impl PathPattern {
         &self.segments
     }
 
-    /// The pattern for paths whose case is folded.
+    /// The pattern for paths in this case.
     pub(crate) fn in_case(&self, case: Case) -> PathPattern {
-        let in_case = |segment: &Segment| match segment {
-            // A literal was read from a path, so it reads as one again.
-            Segment::Literal(literal) => {
-                Segment::Literal(literal_segment(literal, case).unwrap_or_else(|_| literal.clone()))
-            }
-            other => other.clone(),
-        };
-        PathPattern { segments: self.segments.iter().map(in_case).collect(), ..self.clone() }
+        PathPattern { segments: self.segments_in(case).to_vec(), ..self.clone() }
     }
 
-    /// Whether it covers a path in its matched form.
-    pub(crate) fn matches(&self, path: &str) -> bool {
+    /// Whether it covers a path in its matched form of this case.
+    pub(crate) fn covers(&self, path: &str, case: Case) -> bool {
         let inner = path.strip_prefix('/').unwrap_or(path);
         let mut names = inner.split('/').filter(|name| !name.is_empty());
-        for segment in &self.segments {
+        for segment in self.segments_in(case) {
             let fits = match segment {
                 Segment::Rest => return true,
                 Segment::Parameter => names.next().is_some(),
@@ -89,6 +84,13 @@ impl PathPattern {
             }
         }
         names.next().is_none()
+    }
+
+    fn segments_in(&self, case: Case) -> &[Segment] {
+        match (case, &self.folded) {
+            (Case::Folded, Some(folded)) => folded,
+            _ => &self.segments,
+        }
     }
 
     /// Whether some path matches both.
@@ -144,7 +146,20 @@ impl FromStr for PathPattern {
         if parameters.count() > PathPattern::MOST_PARAMETERS {
             return Err(PathPatternError::Parameters);
         }
-        Ok(PathPattern { text: text.into(), segments })
+        let folded: Vec<_> = segments.iter().map(folded).collect();
+        let folded = (folded != segments).then_some(folded);
+        Ok(PathPattern { text: text.into(), segments, folded })
+    }
+}
+
+/// A segment of paths whose case is folded.
+fn folded(segment: &Segment) -> Segment {
+    match segment {
+        // A literal was read from a path, so it reads as one again.
+        Segment::Literal(literal) => Segment::Literal(
+            literal_segment(literal, Case::Folded).unwrap_or_else(|_| literal.clone()),
+        ),
+        other => other.clone(),
     }
 }
 

@@ -4,15 +4,19 @@ mod builder;
 mod explain;
 mod overrides;
 mod select;
+mod view;
 mod whose;
+
+use std::sync::Arc;
 
 use tollgate_core::{Limit, LimitError, Quota};
 
+use crate::group::Group;
 use crate::limit_spec::{Fallback, LimitSpec};
 use crate::list::List;
-use crate::method::{Method, MethodSet, Methods};
+use crate::method::{MethodSet, Methods};
 use crate::path::Case;
-use crate::pattern::PathPattern;
+use crate::plans::Plans;
 use crate::request::Request;
 use crate::routes::Routes;
 use crate::when::When;
@@ -41,13 +45,14 @@ pub use select::{Free, Lack, Matched, Matches, Refused, Scratch, Selection};
 #[derive(Clone, Debug)]
 pub struct Policy {
     limits: Vec<Compiled>,
-    /// The limits that are for every path, in ascending order.
-    everywhere: Vec<u32>,
+    /// The limits that are for every path.
+    everywhere: Group,
     routes: Routes,
     methods: Methods,
     allow: List,
     deny: List,
     preflights: Preflights,
+    plans: Plans,
     case: Case,
     ipv6_prefix: u8,
 }
@@ -57,7 +62,8 @@ pub struct Policy {
 struct Compiled {
     spec: LimitSpec,
     methods: MethodSet,
-    overrides: Overrides,
+    /// Shared by copies, since there may be 100,000.
+    overrides: Arc<Overrides>,
 }
 
 /// What becomes of a browser's question before a request across origins.
@@ -84,8 +90,13 @@ impl Policy {
     /// Whether every request is under a limit: the limits for every path are for every method, and
     /// do not skip who lacks a part of their key.
     pub(crate) fn covers_everything(&self) -> bool {
-        let everywhere = self.everywhere.iter().filter_map(|&at| self.limit(at));
-        let holding = everywhere.filter(|limit| limit.spec.fallback != Fallback::Skip);
+        let is_everywhere = |spec: &LimitSpec| {
+            spec.is_enabled()
+                && spec.when.is_plain()
+                && spec.fallback != Fallback::Skip
+                && spec.when.is_for_every_path()
+        };
+        let holding = self.limits.iter().filter(|limit| is_everywhere(&limit.spec));
         holding.fold(MethodSet::EMPTY, |set, limit| set.union(limit.methods)) == MethodSet::ALL
     }
 
@@ -96,10 +107,8 @@ impl Policy {
     /// the request.
     #[must_use]
     pub fn applies<R: Request + ?Sized>(&self, when: &When, request: &R) -> bool {
-        let named = |method: &Method| method.is(request.method());
-        let covers = |path: &PathPattern| path.in_case(self.case).matches(request.path());
-        (when.methods().is_empty() || when.methods().iter().any(named))
-            && (when.paths().is_empty() || when.paths().iter().any(covers))
+        let view = self.view(request);
+        when.unclear(&view).is_none() && when.is_met(&view, true)
     }
 
     /// How the paths of requests have to be matched, for

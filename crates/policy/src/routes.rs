@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use matchit::Router;
 use smallvec::SmallVec;
 
+use crate::group::Group;
 use crate::path::Case;
 use crate::pattern::PathPattern;
 
@@ -31,6 +32,7 @@ pub(crate) struct Node {
     pattern: PathPattern,
     name: Box<str>,
     limits: Vec<u32>,
+    group: Group,
 }
 
 impl Node {
@@ -39,9 +41,9 @@ impl Node {
         &self.name
     }
 
-    /// The limits that are for it, in ascending order.
-    pub(crate) fn limits(&self) -> &[u32] {
-        &self.limits
+    /// The limits that are for it.
+    pub(crate) fn group(&self) -> &Group {
+        &self.group
     }
 }
 
@@ -49,20 +51,26 @@ impl Node {
 pub(crate) type Found<'p> = SmallVec<[&'p Node; 8]>;
 
 impl Routes {
-    /// The routes of these patterns, each with the limit it is for, if any.
+    /// The routes of these patterns, each with the limit it is for, if any; `group` makes one of the
+    /// limits of a pattern.
     pub(crate) fn new(
         patterns: impl IntoIterator<Item = (PathPattern, Option<u32>)>,
         case: Case,
+        group: impl Fn(&[u32]) -> Group,
     ) -> Routes {
         let mut by_shape = BTreeMap::new();
         for (pattern, limit) in patterns {
             let folded = pattern.in_case(case);
             let node: &mut Node = by_shape.entry(folded.segments().to_vec()).or_insert_with(|| {
-                Node { name: pattern.to_string().into(), pattern: folded, limits: Vec::new() }
+                let name = pattern.to_string().into();
+                Node { name, pattern: folded, limits: Vec::new(), group: Group::default() }
             });
             node.limits.extend(limit);
         }
-        let nodes: Vec<Node> = by_shape.into_values().collect();
+        let mut nodes: Vec<Node> = by_shape.into_values().collect();
+        for node in &mut nodes {
+            node.group = group(&node.limits);
+        }
         let (literal, open): (Vec<_>, Vec<_>) =
             nodes.iter().enumerate().partition(|(_, node)| node.pattern.is_literal());
         let literal = literal.into_iter().flat_map(|(at, node)| {

@@ -59,7 +59,10 @@ fn named_headers(spec: &LimitSpec) -> impl Iterator<Item = (&'static str, &str)>
         Cost::Fixed(_) => None,
     };
     let by = spec.key().iter().filter_map(header).map(|name| ("by", name));
-    by.chain(fallback.map(|name| ("fallback", name))).chain(cost.map(|name| ("cost", name)))
+    let when = spec.condition().named_parts().into_iter().filter_map(header);
+    let when = when.map(|name| ("when", name));
+    let others = fallback.map(|name| ("fallback", name)).into_iter().chain(when);
+    by.chain(others).chain(cost.map(|name| ("cost", name)))
 }
 
 fn header(part: &KeyPart) -> Option<&str> {

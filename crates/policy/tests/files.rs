@@ -9,6 +9,7 @@
 )]
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use tollgate_core::{Limit, OnError};
 use tollgate_policy::config::{Problems, Reading, Source};
@@ -20,7 +21,11 @@ fn read(text: &str) -> (Option<Policy>, Problems) {
 }
 
 fn read_with(text: &str, env: &dyn Fn(&str) -> Option<String>) -> (Option<Policy>, Problems) {
-    let reading = Reading::new(Source::new("limits.toml", text).unwrap(), env);
+    read_source(Source::new("limits.toml", text).unwrap(), env)
+}
+
+fn read_source(source: Source, env: &dyn Fn(&str) -> Option<String>) -> (Option<Policy>, Problems) {
+    let reading = Reading::new(source, env);
     let mut root = reading.root();
     let policy = Policy::read(&mut root);
     for other in ["server", "client", "answer"] {
@@ -58,6 +63,45 @@ fn example(name: &str) -> String {
     Source::read(&examples().join(name)).unwrap().text().to_owned()
 }
 
+/// Reads a file that lies in a folder with files of customers.
+fn read_in_folder(text: &str, env: &dyn Fn(&str) -> Option<String>) -> (Option<Policy>, Problems) {
+    let folder = Folder::new();
+    let guide = include_str!("../docs/config.md");
+    let (_, after) = guide.split_once("```text\n").unwrap();
+    folder.write("customers.csv", after.split_once("```").unwrap().0);
+    folder.write("plans.csv", "k-4711,pro\nk-4712,team\n");
+    read_source(folder.source(text), env)
+}
+
+/// A folder of a test's own.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let nth = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("files-{}-{nth}", std::process::id());
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        std::fs::write(self.0.join(name), text).unwrap();
+    }
+
+    fn source(&self, text: &str) -> Source {
+        self.write("limits.toml", text);
+        Source::read(&self.0.join("limits.toml")).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 #[test]
 fn example_files_have_no_problem_at_all() {
     for name in ["quickstart.toml", "gateway.toml"] {
@@ -81,7 +125,7 @@ fn every_example_of_the_guide_can_be_used_and_every_key_has_one() {
     assert!(blocks.len() > 20);
     for block in &blocks {
         let (text, _) = block.split_once("```").unwrap();
-        let (policy, problems) = read_with(text, &env);
+        let (policy, problems) = read_in_folder(text, &env);
         assert!(policy.is_some() && !problems.has_errors(), "{problems}\nin:\n{text}");
     }
     let (_, shown) = error("[[limit]]\nburts = 1\n");
@@ -102,7 +146,7 @@ fn a_problem_shows_place_line_caret_and_what_was_expected() {
          4 | burts = 20\n  \
          | ^^^^^\n  \
          = expected one of `name`, `rate`, `burst`, `algorithm`, `window`, `tick`, `on_error`, \
-         `lease`, `overrides`, `by`, `fallback`, `when`, `cost`, `count`, `failures`, `message`, `shadow`, `enabled`\n  \
+         `lease`, `overrides`, `plans`, `overrides_file`, `by`, `fallback`, `when`, `cost`, `count`, `failures`, `message`, `shadow`, `enabled`\n  \
          = help: did you mean `burst`?\n"
     );
 }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A config file's name, for messages, and its text, at most 1 MiB.
 ///
@@ -18,6 +18,8 @@ use std::path::Path;
 pub struct Source {
     name: String,
     text: String,
+    /// Where it lies, if it is a file.
+    path: Option<PathBuf>,
 }
 
 impl Source {
@@ -33,7 +35,7 @@ impl Source {
         if text.len() > Source::MOST {
             return Err(SourceError { name, fault: Fault::TooLong });
         }
-        Ok(Source { name, text })
+        Ok(Source { name, text, path: None })
     }
 
     /// The file at `path`; no more than 1 MiB of it is read.
@@ -49,7 +51,7 @@ impl Source {
             return Err(SourceError { name, fault: Fault::Unreadable(error) });
         }
         match String::from_utf8(bytes) {
-            Ok(text) => Source::new(name, text),
+            Ok(text) => Ok(Source { path: Some(path.into()), ..Source::new(name, text)? }),
             Err(error) => {
                 let at = error.utf8_error().valid_up_to();
                 let line = error.as_bytes().iter().take(at).filter(|&&byte| byte == b'\n').count();
@@ -62,6 +64,12 @@ impl Source {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// A path that the file names: beside it, unless it begins at the root.
+    pub(super) fn beside(&self, path: &Path) -> PathBuf {
+        let folder = self.path.as_deref().and_then(Path::parent);
+        folder.map_or_else(|| path.to_owned(), |folder| folder.join(path))
     }
 
     /// The whole text.

@@ -53,6 +53,12 @@ impl<'r> Value<'r> {
         self.value.is_table()
     }
 
+    /// Whether it is `true` or `false`.
+    #[must_use]
+    pub fn is_flag(&self) -> bool {
+        matches!(self.value, DeValue::Boolean(_))
+    }
+
     /// Whether it is a number, whole or not.
     #[must_use]
     pub fn is_number(&self) -> bool {

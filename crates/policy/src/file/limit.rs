@@ -2,6 +2,7 @@
 
 use tollgate_core::{Algorithm, Anchor, OnError, Queue, Resolution};
 
+use super::overrides::Written;
 use super::rates::{self, Burst, Form};
 use super::spots::{LimitSpots, Spots};
 use crate::config::{Problem, Reading, Section, Text, Value, nearest};
@@ -92,12 +93,7 @@ fn windows(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<LimitSpec>
     let resolution = section.choice("tick", &TICKS);
     let on_error = section.choice("on_error", &ON_ERRORS).unwrap_or_default();
     let lease = section.text("lease", LEASE).map(|text| lease(reading, &text, algorithm));
-    let overrides = section.section("overrides").map(|mut overrides| overrides.rest());
-    let overrides: Vec<_> = overrides
-        .into_iter()
-        .flatten()
-        .map(|(value, rates)| (value, rates.texts(rates::EXPECTED)))
-        .collect();
+    let others = Written::take(section);
 
     let (name, rates, algorithm) = (name?, rates?, algorithm?);
     let lease = lease.unwrap_or(Some(0))?;
@@ -108,11 +104,7 @@ fn windows(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<LimitSpec>
         burst => rates::windows(reading, &form, &rates, burst.flatten().as_ref()),
     };
     let spec = windows.map(|windows| LimitSpec::windows(name.as_str().into(), windows));
-    overrides.into_iter().fold(spec, |spec, (value, rates)| {
-        own.overridden(&value);
-        let windows = rates::windows(reading, &form, &rates?, None);
-        Some(spec?.override_for(value.into_string(), windows?))
-    })
+    others.read(reading, &form, spec, own)
 }
 
 const LEASE: &str = "a part of the capacity from `\"1%\"` to `\"50%\"`";

@@ -21,6 +21,24 @@ pub(super) struct Form<'f> {
     pub(super) lease: u8,
 }
 
+impl Form<'_> {
+    /// The limit of one of so many rates.
+    pub(super) fn limit(&self, quota: Quota, rates: usize) -> Result<Limit, LimitError> {
+        let name = match rates {
+            1 => self.name.to_owned(),
+            _ => format!("{}-{}", self.name, quota.period()),
+        };
+        let mut limit = Limit::builder(&name, quota)
+            .algorithm(self.algorithm)
+            .on_error(self.on_error)
+            .lease(self.lease);
+        if let Some(resolution) = self.resolution {
+            limit = limit.resolution(resolution);
+        }
+        limit.build()
+    }
+}
+
 /// A burst that stands in a key of its own.
 pub(super) struct Burst {
     burst: u64,
@@ -55,19 +73,9 @@ pub(super) fn windows(
         .iter()
         .map(|rate| {
             let quota = with_burst(reading, rate, quota(reading, rate)?, burst)?;
-            let name = match rates {
-                [_] => form.name.to_owned(),
-                _ => format!("{}-{}", form.name, quota.period()),
-            };
-            let mut limit = Limit::builder(&name, quota)
-                .algorithm(form.algorithm)
-                .on_error(form.on_error)
-                .lease(form.lease);
-            if let Some(resolution) = form.resolution {
-                limit = limit.resolution(resolution);
-            }
             let secret = burst.is_some_and(|burst| burst.secret);
-            limit.build().map_err(|error| refuse(reading, rate, secret, &error)).ok()
+            let limit = form.limit(quota, rates.len());
+            limit.map_err(|error| refuse(reading, rate, secret, &error)).ok()
         })
         .collect();
     windows.into_iter().collect()

@@ -64,7 +64,7 @@ impl Spots {
         let limit = |nth: usize| self.limits.get(nth);
         let spot = match finding.place {
             Place::Limit(nth, key) => limit(nth).map(|limit| limit.spot(key)),
-            Place::Override(nth, at) => limit(nth).and_then(|limit| limit.overrides.get(at)),
+            Place::Override(nth, at) => limit(nth).map(|limit| limit.overridden_at(at)),
             Place::Allow(nth) => self.allow.get(nth),
             Place::Deny(nth) => self.deny.get(nth),
             Place::Route(nth) => self.routes.get(nth),
@@ -100,6 +100,11 @@ impl LimitSpots {
     /// Remembers where an override stands: the value that has other rates.
     pub(super) fn overridden(&mut self, value: &Text) {
         self.overrides.push(Spot::of(value));
+    }
+
+    /// Where the override of this number stands, or the file it comes from.
+    fn overridden_at(&self, at: usize) -> &Spot {
+        self.overrides.get(at).unwrap_or_else(|| self.spot("overrides_file"))
     }
 
     fn spot(&self, key: &str) -> &Spot {

@@ -3,6 +3,7 @@
 use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use super::KeyPart;
 use crate::request::{Given, Request};
@@ -26,7 +27,7 @@ impl<'r> PartValue<'r> {
         request: &'r R,
         route: &'r str,
         method: &'r str,
-        plan: &'r str,
+        plan: &'r [u8],
     ) -> PartValue<'r> {
         match part {
             KeyPart::Global => PartValue::Bytes(Cow::Borrowed(&[])),
@@ -43,7 +44,7 @@ impl<'r> PartValue<'r> {
             KeyPart::Cookie(name) => PartValue::given(request.cookie(name)),
             KeyPart::Certificate => PartValue::present(request.certificate().map(Cow::Borrowed)),
             KeyPart::Claim(name) => PartValue::given(request.claim(name)),
-            KeyPart::Plan => PartValue::present(Some(Cow::Borrowed(plan.as_bytes()))),
+            KeyPart::Plan => PartValue::present(Some(Cow::Borrowed(plan))),
         }
     }
 
@@ -60,13 +61,18 @@ impl<'r> PartValue<'r> {
     }
 }
 
-/// A value of a key that a config names: perhaps an API key, so `Debug` does not show it.
+/// A value of a key that a config names: perhaps an API key, so `Debug` does not show it. There may be
+/// 100,000 of them, so that copies share it.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Secret(Box<[u8]>);
+pub(crate) struct Secret(Arc<[u8]>);
 
 impl Secret {
     pub(crate) fn new(value: &[u8]) -> Secret {
         Secret(value.into())
+    }
+
+    pub(crate) fn is(&self, value: &[u8]) -> bool {
+        *self.0 == *value
     }
 }
 

@@ -1,19 +1,23 @@
 //! Putting a policy together, and what is refused.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
-use tollgate_core::{Key, Limit};
+use tollgate_core::{Effect, Key, Limit};
 
 use super::{Compiled, Overrides, Policy, Preflights};
 use crate::cost::Cost;
 use crate::finding::{Complaint, Finding, Place, PolicyError};
+use crate::group::{Group, Member};
 use crate::key::KeyPart;
 use crate::limit_spec::{Count, Fallback, LimitSpec, is_window};
 use crate::list::{List, Which};
 use crate::method::{MethodSet, Methods};
 use crate::path::Case;
 use crate::pattern::PathPattern;
+use crate::plans::Plans;
 use crate::routes::Routes;
+use crate::when::When;
 
 /// A policy in the making; [`PolicyBuilder::build`] checks all of it.
 ///
@@ -38,6 +42,7 @@ pub struct PolicyBuilder {
     allow: Vec<(KeyPart, String)>,
     deny: Vec<(KeyPart, String)>,
     preflights: Preflights,
+    plans: Plans,
     case: Case,
     ipv6_prefix: Option<u8>,
 }
@@ -52,6 +57,9 @@ impl PolicyBuilder {
     /// The most path patterns with a parameter or `*` all limits and named routes may have together:
     /// each is compared with all others once.
     pub const MOST_OPEN_PATTERNS: usize = 10_000;
+
+    /// The most different headers and query parameters that the conditions of all limits may ask for.
+    pub const MOST_NAMES: usize = 64;
 
     /// Adds a limit. Its place among the others does not matter to what is decided.
     pub fn limit(mut self, limit: LimitSpec) -> PolicyBuilder {
@@ -81,6 +89,11 @@ impl PolicyBuilder {
     /// What becomes of CORS preflights; free unless said.
     pub fn preflights(self, preflights: Preflights) -> PolicyBuilder {
         PolicyBuilder { preflights, ..self }
+    }
+
+    /// How the plans of requests are found; no request has one unless said.
+    pub fn plans(self, plans: Plans) -> PolicyBuilder {
+        PolicyBuilder { plans, ..self }
     }
 
     /// Whether capital and small letters are one in paths; they are two unless said.
@@ -113,43 +126,66 @@ impl PolicyBuilder {
         }
         same_names(&self.limits, &mut findings);
         too_many_patterns(&patterns, &self.limits, &mut findings);
+        too_many_names(&self.limits, &mut findings);
         let (mut methods, mut limits, mut everywhere) = (Methods::new(), Vec::new(), Vec::new());
         for (spec, (nth, at)) in self.limits.into_iter().zip((0..).zip(0u32..)) {
             check(&spec, nth, &mut findings);
+            if let (true, Some(key)) = (self.plans.is_empty(), needs_plans(&spec)) {
+                let expected = "`[plans]` to say how the plan of a request is found";
+                let complaint = Complaint::new("no request has a plan", expected).quoting(&[]);
+                findings.push(complaint.at(Place::Limit(nth, key)));
+            }
             let overrides = Overrides::of(&spec, self.case).unwrap_or_else(|complaints| {
-                let at =
-                    |(other, complaint): (_, Complaint)| complaint.at(Place::Override(nth, other));
+                let at = |(other, complaint): (_, Complaint)| {
+                    of_override(&spec, other, complaint).at(Place::Override(nth, other))
+                };
                 findings.extend(complaints.into_iter().map(at));
                 Overrides::default()
             });
             let set = method_set(&spec, nth, &mut methods, &mut findings);
             if spec.is_enabled() {
-                let paths = spec.when.paths();
-                let all = paths.is_empty() || paths.iter().any(PathPattern::is_everything);
+                let all = spec.when.is_for_every_path();
                 if all {
                     everywhere.push(at);
                 }
                 let limit = (!all).then_some(at);
-                patterns.extend(paths.iter().map(|path| (path.clone(), limit)));
+                patterns.extend(spec.when.paths().iter().map(|path| (path.clone(), limit)));
             }
-            limits.push(Compiled { spec, methods: set, overrides });
+            limits.push(Compiled { spec, methods: set, overrides: Arc::new(overrides) });
         }
         if !findings.is_empty() {
             return Err(PolicyError { findings });
         }
+        let group = |members: &[u32]| Group::new(&self::members(&limits, members));
         let policy = Policy {
+            everywhere: group(&everywhere),
+            routes: Routes::new(patterns, self.case, group),
             limits,
-            everywhere,
-            routes: Routes::new(patterns, self.case),
             methods,
             allow,
             deny,
             preflights: self.preflights,
+            plans: self.plans,
             case: self.case,
             ipv6_prefix: 0,
         };
         Ok(policy.with_ipv6_prefix(self.ipv6_prefix.unwrap_or(Key::IPV6_PREFIX)))
     }
+}
+
+/// These limits, as a group sees them.
+fn members<'l>(limits: &'l [Compiled], members: &[u32]) -> Vec<Member<'l>> {
+    let mut members = members.to_vec();
+    // A limit has a pattern twice when two of its patterns differ by the names of parameters only.
+    members.dedup();
+    let limit = |at: u32| Some((at, limits.get(usize::try_from(at).ok()?)?));
+    let member = |(at, limit): (u32, &'l Compiled)| Member {
+        at,
+        when: &limit.spec.when,
+        methods: limit.methods,
+        refuses: limit.spec.effect == Effect::Enforce,
+    };
+    members.into_iter().filter_map(limit).map(member).collect()
 }
 
 fn list(which: Which, entries: &[(KeyPart, String)], findings: &mut Vec<Finding>) -> List {
@@ -190,6 +226,15 @@ fn too_many_patterns(
             let complaint = Complaint::new("there are too many path patterns", &expected);
             findings.push(complaint.quoting(&[]).at(Place::Limit(nth, "when")));
         }
+        if spec.when.most_values() > When::MOST_VALUES || spec.when.depth() > When::DEEPEST {
+            let expected = format!(
+                "at most {} of each kind, and at most {} `not` within each other",
+                When::MOST_VALUES,
+                When::DEEPEST
+            );
+            let complaint = Complaint::new("there are too many conditions", expected);
+            findings.push(complaint.quoting(&[]).at(Place::Limit(nth, "when")));
+        }
     }
     let of_routes = routes.iter().enumerate().map(|(nth, (path, _))| (Place::Route(nth), path));
     let of_limits = limits.iter().enumerate().flat_map(|(nth, spec)| {
@@ -201,6 +246,21 @@ fn too_many_patterns(
         let expected = format!("at most {most} in all limits and routes together");
         let message = "there are too many path patterns with a parameter or `*`";
         findings.push(Complaint::new(message, expected).quoting(&[]).at(place));
+    }
+}
+
+/// Each name is looked up in every request, whichever limit asks for it.
+fn too_many_names(limits: &[LimitSpec], findings: &mut Vec<Finding>) {
+    let mut known = HashSet::new();
+    for (nth, spec) in limits.iter().enumerate() {
+        let before = known.len();
+        known.extend(spec.when.named_parts());
+        let most = PolicyBuilder::MOST_NAMES;
+        if before <= most && known.len() > most {
+            let message = "the conditions ask for too many different headers and query parameters";
+            let complaint = Complaint::new(message, format!("at most {most} in all limits"));
+            findings.push(complaint.quoting(&[]).at(Place::Limit(nth, "when")));
+        }
     }
 }
 
@@ -221,11 +281,27 @@ fn same_names(limits: &[LimitSpec], findings: &mut Vec<Finding>) {
         if has_twins(&spec.windows) {
             findings.push(same_period().at(Place::Limit(nth, "rate")));
         }
-        for (at, other) in spec.overrides.iter().enumerate() {
-            if has_twins(&other.windows) {
-                findings.push(same_period().at(Place::Override(nth, at)));
-            }
+        for (at, _) in spec.alternatives.iter().enumerate().filter(|(_, w)| has_twins(w)) {
+            findings.push(of_alternative(spec, nth, at, same_period()));
         }
+    }
+}
+
+/// A complaint about other windows of a limit, at the first override or plan that has them.
+fn of_alternative(spec: &LimitSpec, nth: usize, at: usize, complaint: Complaint) -> Finding {
+    let has = |windows: u32| usize::try_from(windows).is_ok_and(|windows| windows == at);
+    match spec.overrides.iter().position(|other| has(other.windows)) {
+        Some(other) => of_override(spec, other, complaint).at(Place::Override(nth, other)),
+        None => complaint.at(Place::Limit(nth, "plans")),
+    }
+}
+
+/// A complaint about an override, with its line if it comes from a file.
+fn of_override(spec: &LimitSpec, nth: usize, complaint: Complaint) -> Complaint {
+    let line = spec.overrides.get(nth).and_then(|other| other.line);
+    match (&spec.overrides_file, line) {
+        (Some(file), Some(line)) => complaint.in_line(file, line),
+        _ => complaint,
     }
 }
 
@@ -238,10 +314,8 @@ fn has_twins(windows: &[Limit]) -> bool {
 /// What is wrong with one limit by itself.
 fn check(spec: &LimitSpec, nth: usize, findings: &mut Vec<Finding>) {
     let no_rate = || Complaint::new("a limit without a rate", "at least one rate");
-    for (at, other) in spec.overrides.iter().enumerate() {
-        if other.windows.is_empty() {
-            findings.push(no_rate().at(Place::Override(nth, at)));
-        }
+    for (at, _) in spec.alternatives.iter().enumerate().filter(|(_, w)| w.is_empty()) {
+        findings.push(of_alternative(spec, nth, at, no_rate()));
     }
     let mut complain =
         |key, complaint: Complaint| findings.push(complaint.at(Place::Limit(nth, key)));
@@ -281,6 +355,19 @@ fn check(spec: &LimitSpec, nth: usize, findings: &mut Vec<Finding>) {
             where giving back is exact";
         complain("count", Complaint::new(message, expected));
     }
+}
+
+/// The key of a limit that asks for the plan of a request.
+fn needs_plans(spec: &LimitSpec) -> Option<&'static str> {
+    let by_plan = spec.by.contains(&KeyPart::Plan);
+    let stands_in = spec.fallback == Fallback::Part(KeyPart::Plan);
+    let keys = [
+        (by_plan, "by"),
+        (stands_in, "fallback"),
+        (!spec.plans.is_empty(), "plans"),
+        (spec.when.asks_for_plan(), "when"),
+    ];
+    keys.into_iter().find(|(needs, _)| *needs).map(|(_, key)| key)
 }
 
 fn method_set(

@@ -3,13 +3,16 @@
 use tollgate_core::{Key, Limit};
 
 use super::overrides::windows;
-use super::select::{Lack, View};
+use super::select::Lack;
+use super::view::View;
 use super::whose::{NoKey, part_value};
 use super::{Compiled, Policy};
+use crate::condition::Asked;
 use crate::key::{KeyPart, PartValue};
 use crate::limit_spec::LimitSpec;
 use crate::pattern::PathPattern;
 use crate::request::Request;
+use crate::when::Unmet;
 
 /// What a policy makes of a request, limit by limit. For people; it allocates as it likes.
 ///
@@ -33,6 +36,8 @@ pub enum Reason<'p> {
     OtherMethod,
     /// It is for other paths.
     OtherPath,
+    /// It asks for something else of a request.
+    Unmet(Unmet<'p>),
     /// It skips requests that lack this part.
     Skips(&'p KeyPart),
     /// It refuses the request, which lacks this part or has several of it. A limit that only watches
@@ -52,6 +57,8 @@ pub struct Application<'p> {
     pub windows: &'p [Limit],
     /// Whether those are the windows of an override.
     pub overridden: bool,
+    /// The plan of the request, if those are its windows.
+    pub plan: Option<String>,
     /// What the request costs.
     pub cost: u64,
 }
@@ -60,31 +67,35 @@ impl Policy {
     /// Why each limit applies to `request`, or does not.
     pub fn explain<R: Request + ?Sized>(&self, request: &R) -> Explanation<'_> {
         let view = self.view(request);
-        let named = view.found.first().map(|node| node.name());
-        let limits = self.limits.iter().zip(0u32..);
+        let limits = self.limits.iter();
         Explanation {
-            route: request.route().or(named).unwrap_or_default().to_owned(),
-            limits: limits
-                .map(|(limit, at)| (&limit.spec, self.reason(limit, at, request, &view)))
-                .collect(),
+            route: view.route().unwrap_or_default().to_owned(),
+            limits: limits.map(|limit| (&limit.spec, self.reason(limit, request, &view))).collect(),
         }
     }
 
-    fn reason<'p, R: Request + ?Sized>(
+    fn reason<'p: 'v, 'v, R: Request + ?Sized>(
         &self,
         limit: &'p Compiled,
-        at: u32,
         request: &R,
-        view: &View<'_>,
+        view: &View<'p, 'v, R>,
     ) -> Reason<'p> {
+        let when = &limit.spec.when;
         if !limit.spec.is_enabled() {
             return Reason::Disabled;
         }
-        if !view.candidates().contains(&at) {
+        let covers = |path: &PathPattern| path.covers(request.path(), self.case);
+        if !when.paths().is_empty() && !when.paths().iter().any(covers) {
             return Reason::OtherPath;
         }
-        if !view.meets(limit, request) {
+        if !view.has_method(limit) {
             return Reason::OtherMethod;
+        }
+        if let Some(part) = when.unclear(view) {
+            return Reason::Refuses(part, Lack::Several);
+        }
+        if let Some(unmet) = when.unmet(view, true) {
+            return Reason::Unmet(unmet);
         }
         match self.application(limit, request, view) {
             Ok(application) => Reason::Applies(application),
@@ -93,11 +104,11 @@ impl Policy {
         }
     }
 
-    fn application<'p, R: Request + ?Sized>(
+    fn application<'p: 'v, 'v, R: Request + ?Sized>(
         &self,
         limit: &'p Compiled,
         request: &R,
-        view: &View<'_>,
+        view: &View<'p, 'v, R>,
     ) -> Result<Application<'p>, NoKey<'p>> {
         let (spec, mut key, mut other) = (&limit.spec, Vec::new(), None);
         for (nth, part) in spec.by.iter().enumerate() {
@@ -107,15 +118,18 @@ impl Policy {
             }
             key.push((used, self.shown(&value)));
         }
-        let path =
-            spec.when.paths().iter().find(|path| {
-                path.is_everything() || path.in_case(self.case).matches(request.path())
-            });
+        let path = spec.when.paths().iter().find(|path| path.covers(request.path(), self.case));
+        let of_plan = match other {
+            None => limit.overrides.of_plan(|| view.plan()),
+            Some(_) => None,
+        };
+        let plan = of_plan.map(|_| String::from_utf8_lossy(view.plan()).into_owned());
         Ok(Application {
             path,
             key,
-            windows: windows(spec, other),
+            windows: windows(spec, other.or(of_plan)),
             overridden: other.is_some(),
+            plan,
             cost: spec.cost.of(request),
         })
     }

@@ -1,7 +1,5 @@
 //! Which limits apply to a request.
 
-use std::cell::OnceCell;
-
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Effect, Key, Limit};
 
@@ -11,9 +9,7 @@ use super::{Compiled, Policy, Preflights};
 use crate::key::{Encoded, KeyBytes, KeyPart};
 use crate::limit_spec::LimitSpec;
 use crate::list::Listed;
-use crate::method::{MethodSet, Methods};
 use crate::request::{Given, Request};
-use crate::routes::Found;
 
 /// What a policy says of a request.
 ///
@@ -126,41 +122,6 @@ struct Entry {
     cost: u64,
 }
 
-/// What the policy makes of a request before it asks each limit.
-pub(super) struct View<'p> {
-    pub(super) found: Found<'p>,
-    candidates: Candidates<'p>,
-    known: &'p Methods,
-    method: OnceCell<(MethodSet, &'p str)>,
-}
-
-/// The limits that are for a path, in ascending order.
-enum Candidates<'p> {
-    /// Those that are for every path.
-    Everywhere(&'p [u32]),
-    Some(SmallVec<[u32; 8]>),
-}
-
-impl<'p> View<'p> {
-    /// The limits that are for the path, in ascending order.
-    pub(super) fn candidates(&self) -> &[u32] {
-        match &self.candidates {
-            Candidates::Everywhere(all) => all,
-            Candidates::Some(some) => some,
-        }
-    }
-
-    /// Whether the limit is for the method of `request`.
-    pub(super) fn meets<R: Request + ?Sized>(&self, limit: &Compiled, request: &R) -> bool {
-        limit.methods == MethodSet::ALL || limit.methods.meets(self.method(request).0)
-    }
-
-    /// The method as limits know it. Looked up once, and only for a policy that asks for it.
-    pub(super) fn method<R: Request + ?Sized>(&self, request: &R) -> (MethodSet, &'p str) {
-        *self.method.get_or_init(|| self.known.find(request.method()))
-    }
-}
-
 impl Policy {
     /// Which limits apply to `request`. The keys are kept in `scratch`, whatever it held before.
     ///
@@ -184,9 +145,14 @@ impl Policy {
             return Selection::Free(free);
         }
         let view = self.view(request);
-        for &at in view.candidates() {
+        if let Some((limit, part)) = view.unclear() {
+            let limit = self.limit(limit).map(|limit| &limit.spec);
+            return Selection::Refused(Refused { limit, part, lack: Lack::Several });
+        }
+        let found = view.found();
+        for &at in found.as_slice() {
             let Some(limit) = self.limit(at) else { continue };
-            if !view.meets(limit, request) {
+            if !view.is_met(limit) {
                 continue;
             }
             match self.whose(limit, request, &view, &mut scratch.bytes) {
@@ -215,22 +181,14 @@ impl Policy {
         }
     }
 
-    pub(super) fn limit(&self, at: u32) -> Option<&Compiled> {
-        self.limits.get(usize::try_from(at).ok()?)
+    /// How many limits `request` has to be compared with.
+    #[cfg(test)]
+    pub(crate) fn compared<R: Request + ?Sized>(&self, request: &R) -> usize {
+        self.view(request).found().as_slice().len()
     }
 
-    pub(super) fn view<R: Request + ?Sized>(&self, request: &R) -> View<'_> {
-        let found = self.routes.find(request.path());
-        let candidates = if found.is_empty() {
-            Candidates::Everywhere(&self.everywhere)
-        } else {
-            let mut some = SmallVec::from_slice(&self.everywhere);
-            some.extend(found.iter().flat_map(|node| node.limits().iter().copied()));
-            some.sort_unstable();
-            some.dedup();
-            Candidates::Some(some)
-        };
-        View { found, candidates, known: &self.methods, method: OnceCell::new() }
+    pub(super) fn limit(&self, at: u32) -> Option<&Compiled> {
+        self.limits.get(usize::try_from(at).ok()?)
     }
 }
 

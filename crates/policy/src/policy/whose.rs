@@ -2,8 +2,10 @@
 
 use tollgate_core::Key;
 
-use super::select::{Lack, View};
+use super::select::Lack;
+use super::view::View;
 use super::{Compiled, Policy};
+use crate::condition::Asked;
 use crate::key::{Encoded, KeyBuffer, KeyBytes, KeyPart, PartValue};
 use crate::limit_spec::{Fallback, LimitSpec};
 use crate::request::Request;
@@ -11,8 +13,8 @@ use crate::request::Request;
 /// Whose budget a limit charges.
 #[derive(Clone, Debug)]
 pub(super) struct Whose {
-    /// Which of the limit's overrides applies.
-    pub(super) windows: Option<usize>,
+    /// Which of the limit's alternatives applies.
+    pub(super) windows: Option<u32>,
     pub(super) key: Encoded,
     /// `None` when the key is its own.
     pub(super) home: Option<Encoded>,
@@ -26,16 +28,16 @@ pub(super) enum NoKey<'p> {
 
 impl Policy {
     /// Whose budget a request uses under a limit.
-    pub(super) fn whose<'p, R: Request + ?Sized>(
+    pub(super) fn whose<'p: 'v, 'v, R: Request + ?Sized>(
         &self,
         limit: &'p Compiled,
         request: &R,
-        view: &View<'_>,
+        view: &View<'p, 'v, R>,
         bytes: &mut KeyBytes,
     ) -> Result<Whose, NoKey<'p>> {
         let by = &limit.spec.by;
         let mut buffer = KeyBuffer::new(bytes);
-        let mut windows = None;
+        let mut windows = limit.overrides.of_plan(|| view.plan());
         let mut home: Option<Home<'p>> = None;
         for (nth, part) in by.iter().enumerate() {
             let (used, value) = match part_value(&limit.spec, part, request, view) {
@@ -47,7 +49,7 @@ impl Policy {
             };
             let stands_in = !std::ptr::eq(used, part);
             if nth == 0 && !stands_in {
-                windows = limit.overrides.find(&value);
+                windows = limit.overrides.find(&value).or(windows);
             }
             let alone = match value {
                 PartValue::Address(address) => match Key::network(address, self.ipv6_prefix) {
@@ -100,22 +102,26 @@ impl Home<'_> {
 }
 
 /// The value of a part of a limit's key, or of the part that stands in for it; never missing.
-pub(super) fn part_value<'p, 'r, R: Request + ?Sized>(
+pub(super) fn part_value<'p: 'v, 'v: 'r, 'r, R: Request + ?Sized>(
     spec: &'p LimitSpec,
     part: &'p KeyPart,
     request: &'r R,
-    view: &'r View<'_>,
+    view: &'r View<'p, 'v, R>,
 ) -> Result<(&'p KeyPart, PartValue<'r>), NoKey<'p>> {
     let value = |part: &KeyPart| {
         let route = match part {
-            KeyPart::Route => request.route().or(view.found.first().map(|node| node.name())),
+            KeyPart::Route => view.route(),
             _ => None,
         };
         let method = match part {
-            KeyPart::Method => view.method(request).1,
+            KeyPart::Method => view.method().1,
             _ => "",
         };
-        PartValue::of(part, request, route.unwrap_or_default(), method, "")
+        let plan = match part {
+            KeyPart::Plan => view.plan(),
+            _ => &[],
+        };
+        PartValue::of(part, request, route.unwrap_or_default(), method, plan)
     };
     let known = |part: &'p KeyPart, value: PartValue<'r>| match value {
         PartValue::Missing => Err(NoKey::Refused(part, Lack::Missing)),

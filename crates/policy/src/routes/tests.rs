@@ -25,14 +25,14 @@ proptest! {
     fn exactly_the_patterns_that_match_are_found(patterns in patterns(), path in path()) {
         let patterns: Vec<PathPattern> = patterns.iter().map(|text| text.parse().unwrap()).collect();
         let given = patterns.iter().cloned().zip((0..).map(Some));
-        let routes = Routes::new(given, Case::Kept);
+        let routes = Routes::new(given, Case::Kept, |_| Group::default());
         let found = routes.find(&path);
-        let mut limits: Vec<_> = found.iter().flat_map(|node| node.limits().to_vec()).collect();
+        let mut limits: Vec<_> = found.iter().flat_map(|node| node.limits.to_vec()).collect();
         limits.sort_unstable();
         let expected: Vec<_> = patterns
             .iter()
             .zip(0u32..)
-            .filter(|(pattern, _)| pattern.matches(&path))
+            .filter(|(pattern, _)| pattern.covers(&path, Case::Kept))
             .map(|(_, at)| at)
             .collect();
         prop_assert_eq!(limits, expected);
@@ -45,7 +45,7 @@ proptest! {
         let patterns: Vec<PathPattern> = patterns.iter().map(|text| text.parse().unwrap()).collect();
         for one in &patterns {
             for two in &patterns {
-                if one.matches(&path) && two.matches(&path) {
+                if one.covers(&path, Case::Kept) && two.covers(&path, Case::Kept) {
                     prop_assert!(one.overlaps(two) && two.overlaps(one), "{one} {two} {path}");
                 }
             }
@@ -57,12 +57,12 @@ proptest! {
 fn patterns_that_lie_above_one_another_need_as_many_routers() {
     let texts = ["/*", "/api/*", "/api/auth/*", "/api/auth/{how}", "/other", "/x/*", "/y/{id}"];
     let patterns = texts.map(|text| (text.parse().unwrap(), None));
-    assert_eq!(Routes::new(patterns, Case::Kept).layers.len(), 4);
+    assert_eq!(Routes::new(patterns, Case::Kept, |_| Group::default()).layers.len(), 4);
 }
 
 #[test]
 fn the_names_of_parameters_do_not_make_patterns_different() {
     let patterns = ["/a/{x}", "/a/{y}"].map(|text| (text.parse().unwrap(), Some(1)));
-    let routes = Routes::new(patterns, Case::Kept);
+    let routes = Routes::new(patterns, Case::Kept, |_| Group::default());
     assert_eq!((routes.nodes.len(), routes.find("/a/b")[0].name()), (1, "/a/{x}"));
 }

@@ -1,0 +1,61 @@
+//! `[plans]`: how the plan of a request is found.
+
+use super::columns::read_lines;
+use crate::config::{Problem, Section};
+use crate::finding::Complaint;
+use crate::key::KeyPart;
+use crate::plans::{PlanList, Plans};
+
+const LINE: &str = "a value and its plan with a comma between, such as `k-123,pro`";
+
+/// Reads the section; `None` when it is not there, or something is wrong with it, which the reading
+/// then tells.
+pub(super) fn read_plans(root: &mut Section<'_>) -> Option<Plans> {
+    let mut section = root.section("plans")?;
+    let (reading, span) = (section.reading(), section.span());
+    let mut plans = Plans::default();
+    for text in section.texts("from", Plans::TELLING).unwrap_or_default() {
+        let told_by = |part: KeyPart| plans.clone().told_by(part).ok();
+        match text.as_str().parse().ok().and_then(told_by) {
+            Some(more) => plans = more,
+            None => {
+                let message = format!("`{}` cannot tell a plan", text.shown());
+                reading.refuse(&text, message, Plans::TELLING);
+            }
+        }
+    }
+    let by = section.text("by", Plans::LISTING);
+    let file = section.text("file", "the path of a file of values and their plans");
+    let default = section.text("default", "the name of a plan, such as `\"free\"`");
+    if let Some(default) = default {
+        plans = plans.otherwise(default.as_str());
+    }
+    match (by, file) {
+        (None, None) => {}
+        (Some(by), Some(file)) => {
+            let list = by.as_str().parse().ok().and_then(|part| PlanList::new(part).ok());
+            let Some(mut list) = list else {
+                let message = format!("plans cannot be listed by `{}`", by.shown());
+                reading.refuse(&by, message, Plans::LISTING);
+                return None;
+            };
+            read_lines(reading, &file, LINE, |_, columns| match columns {
+                [value, plan] => list.insert(value, plan),
+                _ => Err(Complaint::new(format!("{} columns", columns.len()), LINE)),
+            })?;
+            plans = plans.with_list(list);
+        }
+        _ => {
+            let message = "`by` and `file` of plans belong together";
+            let expected = "`file` with lines such as `k-123,pro`, and `by` to say whose values \
+                these are, such as `\"header:x-api-key\"`";
+            reading.report(Problem::error(span.clone(), message, expected));
+        }
+    }
+    if plans.is_empty() {
+        let message = "no request would ever have a plan";
+        let expected = "`from`, `by` with `file`, or `default`";
+        reading.report(Problem::error(span, message, expected));
+    }
+    Some(plans)
+}
