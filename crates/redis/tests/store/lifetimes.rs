@@ -167,3 +167,45 @@ async fn b95_a_key_without_a_lifetime_gets_one_and_its_client_gets_in() {
         client.command(&["FLUSHALL"]).unwrap();
     }
 }
+
+/// Keys that are used once go by themselves, and nobody has to sweep them up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b179_keys_that_are_used_once_are_soon_gone() {
+    const KEYS: usize = 20_000;
+    let server = Server::redis().start();
+    let store = store(&server.url()).await;
+    let limits = limits(6, Span::SECOND);
+    let size = || server.command(&["DBSIZE"]).integer().unwrap();
+    for n in (0..KEYS).step_by(50) {
+        let keys: Vec<String> = (n..n + 50).map(|n| format!("client {n}")).collect();
+        let limit = &limits[n / 50 % limits.len()];
+        let charges: Vec<_> = keys.iter().map(|key| Charge::new(limit, key.as_str())).collect();
+        assert!(ask(&store, Mode::Charge, &charges).await.is_allowed());
+    }
+    let begun = std::time::Instant::now();
+    // Two windows, and what the server takes to look for what is over.
+    while size() > KEYS as i64 / 100 {
+        assert!(begun.elapsed() < Duration::from_secs(5), "{} are left", size());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// What passes without a charge, or does not pass, leaves nothing on the server.
+#[tokio::test]
+async fn b187_only_a_charge_makes_a_key() {
+    let server = Server::redis().start();
+    let store = store(&server.url()).await;
+    let limits = limits(3, Span::HOUR);
+    let mut client = server.client();
+    for n in 0..1_000 {
+        let key = format!("client {n}");
+        let limit = &limits[n % limits.len()];
+        let charge = Charge::new(limit, key.as_str());
+        assert!(ask(&store, Mode::Peek, &[charge]).await.is_allowed());
+        assert!(ask(&store, Mode::Charge, &[charge.cost(0)]).await.is_allowed());
+        assert!(ask(&store, Mode::Charge, &[charge.cost(100)]).await.is_denied());
+        let beside = [charge, Charge::new(&limits[0], "full").cost(4)];
+        assert!(ask(&store, Mode::Charge, &beside).await.is_denied());
+    }
+    assert_eq!(lifetimes(&mut client), Vec::new());
+}

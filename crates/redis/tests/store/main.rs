@@ -12,6 +12,7 @@
 mod across;
 mod alone;
 mod check;
+mod declared;
 mod flood;
 mod full;
 mod hostile;
@@ -20,6 +21,7 @@ mod lifetimes;
 mod live;
 mod lost_replies;
 mod poison;
+mod races;
 mod scripts_lost;
 mod shop;
 mod steps;

@@ -1,13 +1,16 @@
 //! Servers that forget scripts, connections, or everything, while they are asked.
 
+use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use tollgate_core::{Algorithm, Charge, Mode, Span, Store};
+use tollgate_redis::Redis;
 use tollgate_servers::Server;
 
-use crate::shop::{ask, limit, limits, receipt, store};
+use crate::shop::{LONG, ask, limit, limits, receipt, store};
 
 /// Not one error comes of it, nor is anything charged twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -54,6 +57,66 @@ async fn b109_scripts_that_are_flushed_every_10_ms_cost_no_error() {
         // A bucket leaks one in 10 s, and what leaked away of a charge is not given back.
         let counted = counted.load(Ordering::Relaxed);
         assert!(counted.abs_diff(used) < 10, "{used} of {counted}");
+    }
+}
+
+/// A thousand requests a second while scripts are flushed, connections killed and a replica promoted: not
+/// one error, and each server is sent the script a few times and not once for each who missed it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b109_each_server_is_sent_a_script_a_few_times() {
+    const LOSSES: u64 = 3;
+    let all = Server::redis().sentinel(1);
+    let sentinel = format!("127.0.0.1:{}", all.sentinels()[0].port());
+    let address = format!("redis-sentinel://{sentinel}/{}", all.name()).parse().unwrap();
+    let memory = tollgate_memory::Memory::builder().max_entries(10_000).build().unwrap();
+    // It needs not show itself, which would be another script.
+    let builder = Redis::builder(address).replicas(NonZeroU32::MIN).fallback(Arc::new(memory));
+    let store = Arc::new(builder.start());
+    tokio::time::timeout(LONG, store.connected()).await.unwrap();
+    let limit = Arc::new(limit("api", Algorithm::TokenBucket, 1_000_000, Span::SECOND));
+    let done = Arc::new(AtomicBool::new(false));
+    let load = {
+        let (store, done) = (Arc::clone(&store), Arc::clone(&done));
+        tokio::spawn(async move {
+            let mut tick = tokio::time::interval(Duration::from_millis(1));
+            tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+            let mut asked = Vec::new();
+            while !done.load(Ordering::Relaxed) {
+                tick.tick().await;
+                let (store, limit) = (Arc::clone(&store), Arc::clone(&limit));
+                asked.push(tokio::spawn(async move {
+                    let key = "ann";
+                    store.decide(Mode::Charge, &[Charge::new(&limit, key)]).await.map(|_| ())
+                }));
+            }
+            join_all(asked).await
+        })
+    };
+    let decided = async || {
+        let before = store.stats().decided;
+        while store.stats().decided < before + 200 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    decided().await;
+    for _ in 0..LOSSES {
+        all.primary().command(&["SCRIPT", "FLUSH"]);
+        decided().await;
+        all.primary().command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+        decided().await;
+    }
+    tokio::task::block_in_place(|| all.failover());
+    decided().await;
+    done.store(true, Ordering::Relaxed);
+    let asked = load.await.unwrap();
+    assert!(asked.len() > 1_000, "{}", asked.len());
+    assert!(asked.into_iter().all(|told| told.unwrap().is_ok()), "{:?}", store.stats());
+    for server in all.servers() {
+        let stats = server.command(&["INFO", "commandstats"]).text();
+        let texts = stats.lines().find_map(|line| line.strip_prefix("cmdstat_eval:calls="));
+        let texts: u64 = texts.and_then(|rest| rest.split(',').next()?.parse().ok()).unwrap_or(0);
+        // At most those who were on their way together.
+        assert!((1..=10 * (LOSSES + 1)).contains(&texts), "{texts}: {stats}");
     }
 }
 
