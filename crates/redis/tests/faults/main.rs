@@ -124,21 +124,25 @@ fn cells(row: &Row, pace: Pace) -> Vec<(Brand, OnError)> {
         (Pace::Quick, _) if !row.quick => Vec::new(),
         // What on_error says is the same for every fault; ordinary test runs see each once.
         (Pace::Quick, _) if row.number == 1 => {
-            [Local, Deny, Allow].map(|mode| (Brand::Redis, mode)).to_vec()
+            let mut all = [Local, Deny, Allow].map(|mode| (Brand::Redis, mode)).to_vec();
+            all.push((Brand::Valkey, Local));
+            all
         }
         (Pace::Quick, _) => {
-            let mut all =
-                vec![(Brand::Redis, if row.number.is_multiple_of(2) { Local } else { Deny })];
-            // Valkey has words of its own; the script tries all of them.
-            all.extend([13, 16].contains(&row.number).then_some((Brand::Valkey, Local)));
+            let (mode, other) =
+                if row.number.is_multiple_of(2) { (Local, Deny) } else { (Deny, Local) };
+            let mut all = vec![(Brand::Redis, mode)];
+            all.extend(row.valkey.then_some((Brand::Valkey, other)));
             all
         }
         (Pace::Full, Kind::Single) => {
             let mut all = [Local, Deny, Allow].map(|mode| (Brand::Redis, mode)).to_vec();
-            all.extend((row.quick && row.valkey).then_some((Brand::Valkey, Local)));
+            all.extend(row.valkey.then_some((Brand::Valkey, Local)));
             all
         }
-        (Pace::Full, _) => vec![(Brand::Redis, Local), (Brand::Redis, Deny)],
+        (Pace::Full, _) => {
+            vec![(Brand::Redis, Local), (Brand::Redis, Deny), (Brand::Valkey, Local)]
+        }
     }
 }
 
