@@ -16,6 +16,10 @@ use crate::store::{LocalStore, Store, StoreError};
 /// Clones share the store and the counts. Over a store in this process the calls answer at once;
 /// over any other (`Limiter<dyn Store>`) they have the same names and are awaited.
 ///
+/// Limits of one name, algorithm, period and tick are one count, which each of them charges: a limit
+/// given twice is used up twice as fast. Give limits of one store names of their own, none empty,
+/// since the names are told in headers and metrics.
+///
 /// Each call is shown at work on `tollgate::Limiter`, which is this over a store in memory.
 #[derive(Debug)]
 pub struct Limiter<S: ?Sized> {

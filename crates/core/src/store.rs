@@ -134,7 +134,10 @@ impl<T> fmt::Debug for Reply<'_, T> {
 /// use tollgate_core::StoreError;
 /// let late = StoreError::timeout("redis did not answer within 20 ms");
 /// assert!(late.is_timeout() && !late.is_unavailable());
-/// assert_eq!(late.to_string(), "the store did not answer in time");
+/// assert_eq!(
+///     late.to_string(),
+///     "the store did not answer in time: redis did not answer within 20 ms"
+/// );
 /// ```
 #[derive(Clone, Debug)]
 pub struct StoreError {
@@ -174,10 +177,11 @@ impl StoreError {
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.kind {
+        let what = match self.kind {
             Kind::Timeout => "the store did not answer in time",
             Kind::Unavailable => "the store could not be asked",
-        })
+        };
+        write!(f, "{what}: {}", self.source)
     }
 }
 

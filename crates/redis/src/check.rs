@@ -17,7 +17,7 @@ use info::Info;
 use crate::address::Address;
 use crate::fault::{Class, Fault};
 use crate::key::Prefix;
-use crate::link::{Event, Link, Options, Slots, slot};
+use crate::link::{Link, Options, ServerState, Slots, slot};
 use crate::store::Redis;
 
 /// How long connecting may take, and each question after it.
@@ -44,25 +44,51 @@ impl Redis {
     }
 }
 
-/// A link that has a connection; why there is none as soon as that is plain.
+/// A link that can be asked; why there is none as soon as that is plain.
 async fn connected(address: &Address) -> Result<Link, Fault> {
-    let hopeless = Arc::new(Notify::new());
-    let told = Arc::clone(&hopeless);
-    let options = Options::default().connect_timeout(ANSWERED).events(move |event| {
-        if let Event::Unreachable { fault, .. } = event
-            && (fault.class().is_configuration() || fault.class() == Class::Unresolved)
-        {
-            told.notify_one();
-        }
-    });
+    let happened = Arc::new(Notify::new());
+    let tell = Arc::clone(&happened);
+    let options = Options::default().connect_timeout(ANSWERED).events(move |_| tell.notify_one());
     let link = Link::start(address, options);
+    let plain = async {
+        loop {
+            happened.notified().await;
+            if is_hopeless(&link.state()) || is_no_cluster(&link).await {
+                return;
+            }
+        }
+    };
     tokio::select! {
         () = link.connected() => return Ok(link),
-        () = hopeless.notified() => {}
+        () = plain => {}
         () = tokio::time::sleep(CONNECTED) => {}
     }
-    let mut faults = link.state().into_iter().filter_map(|server| server.fault);
+    let servers = link.state();
+    // Who has no map of a cluster can still be asked why.
+    if servers.iter().any(|server| server.connected) {
+        return Ok(link);
+    }
+    let mut faults = servers.into_iter().filter_map(|server| server.fault);
     Err(faults.next_back().unwrap_or_else(|| Fault::never(Class::Down)))
+}
+
+/// Whether waiting longer is of no use: the settings are wrong, or nobody is at any address.
+fn is_hopeless(servers: &[ServerState]) -> bool {
+    let class = |server: &ServerState| server.fault.as_ref().map(Fault::class);
+    let is_wrong = |class: Class| class.is_configuration() || class == Class::Unresolved;
+    let is_away =
+        |class: Class| matches!(class, Class::Refused | Class::NoPrimary | Class::Protocol);
+    servers.iter().filter_map(class).any(is_wrong)
+        || servers.iter().all(|server| class(server).is_some_and(is_away))
+}
+
+/// Whether a server that should be one of a cluster says that it is none.
+async fn is_no_cluster(link: &Link) -> bool {
+    let is_reply = |fault: Fault| fault.class() == Class::Other;
+    let is_reached = link.state().iter().any(|server| server.connected);
+    link.slots() == Slots::Many
+        && is_reached
+        && link.call(0, &command(&["CLUSTER", "SLOTS"]), soon()).await.is_err_and(is_reply)
 }
 
 async fn every_server(link: &Link, address: &Address, prefix: &Prefix) -> Vec<Finding> {

@@ -1,8 +1,8 @@
 //! Connections that are kept open in the background; requests only use them.
 //!
-//! A call never connects and never waits for a connection: without one it fails at once, as a call
-//! that surely did not run. Nothing here sends a command twice unless the server's reply proves
-//! that it did not run the first time.
+//! A call never connects and never waits for a connection, but for the very first: without one it
+//! fails at once, as a call that surely did not run. Nothing here sends a command twice unless the
+//! server's reply proves that it did not run the first time.
 
 mod backoff;
 mod cluster;
@@ -23,7 +23,7 @@ use core::fmt;
 
 use redis::{Cmd, Value};
 use tokio::time::{Duration, Instant};
-use tollgate_core::breaker::Breaker;
+use tollgate_core::breaker::{Breaker, Status};
 
 pub(crate) use backoff::jitter;
 pub use event::Event;
@@ -175,6 +175,17 @@ impl Link {
             Kept::One(server) => vec![server.state()],
             Kept::Many(cluster) => cluster.state(),
         }
+    }
+
+    /// The servers that something is wrong with, for operators; the address if none is known.
+    pub(crate) fn troubled(&self) -> String {
+        let is_well = |server: &ServerState| {
+            server.connected && server.fault.is_none() && server.status == Status::Closed
+        };
+        let troubled: Vec<String> = (self.state().into_iter())
+            .filter_map(|server| (!is_well(&server)).then_some(server.name))
+            .collect();
+        if troubled.is_empty() { self.address.clone() } else { troubled.join(", ") }
     }
 
     /// Comes back once every slot known has a connection; for starting up and for tests, never for

@@ -4,7 +4,7 @@
 mod tests;
 
 use core::fmt;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::denials::{Asking, Denials, Known};
 use crate::fault::Fault;
 use crate::key::Prefix;
 use crate::leases::{self, Lease, Leases};
-use crate::link::{Link, Options};
+use crate::link::{Event, Link, Options};
 use crate::members::Members;
 use crate::request::{Question, Request};
 use crate::stats::{Counters, Stats, one_more};
@@ -38,7 +38,7 @@ pub struct Redis {
     members: Members,
     denials: Denials,
     leases: Leases,
-    voice: Voice,
+    voice: Arc<Voice>,
 }
 
 /// A store in the making.
@@ -199,7 +199,7 @@ impl Redis {
             Err(_) => (&self.caller.counters.failed, Fate::Failed),
         };
         one_more(count);
-        self.voice.trouble(fault, fate);
+        self.voice.trouble(fault, Some(fate), || self.caller.link.troubled());
         decision
     }
 
@@ -255,8 +255,9 @@ impl RedisBuilder {
     #[must_use]
     pub fn start(self) -> Redis {
         let RedisBuilder { address, options, prefix, fallback, deadline, replicas } = self;
+        let voice = Arc::new(Voice::default());
         let caller = Caller {
-            link: Link::start(&address, options),
+            link: Link::start(&address, options.events(at_start(voice.clone()))),
             counters: Counters::default(),
             prefix,
             #[cfg(test)]
@@ -264,15 +265,20 @@ impl RedisBuilder {
         };
         let (caller, denials) = (Arc::new(caller), Denials::default());
         let members = Members::new(replicas, &caller);
-        Redis {
-            caller,
-            fallback,
-            deadline,
-            members,
-            denials,
-            leases: Leases::default(),
-            voice: Voice::default(),
+        Redis { caller, fallback, deadline, members, denials, leases: Leases::default(), voice }
+    }
+}
+
+/// Says that a server is away when it was never there, also while nobody asks for anything.
+fn at_start(voice: Arc<Voice>) -> impl Fn(&Event<'_>) + Send + Sync + 'static {
+    let began = AtomicBool::new(false);
+    // Relaxed: the word is the whole truth.
+    move |event| match event {
+        Event::Connected { .. } => began.store(true, Ordering::Relaxed),
+        Event::Unreachable { server, fault } if !began.swap(true, Ordering::Relaxed) => {
+            voice.trouble(fault, None, || (*server).to_owned());
         }
+        _ => {}
     }
 }
 

@@ -45,8 +45,14 @@ pub(crate) enum Fate {
 }
 
 impl Voice {
-    /// A decision could not be made as it should, for this reason.
-    pub(crate) fn trouble(&self, fault: &Fault, fate: Fate) {
+    /// Something could not be asked as it should, for this reason: a decision, or at the start, before
+    /// any, a server. `server` names it, and is asked only where a line is written.
+    pub(crate) fn trouble(
+        &self,
+        fault: &Fault,
+        fate: Option<Fate>,
+        server: impl FnOnce() -> String,
+    ) {
         let (mut said, now) =
             (self.0.lock().unwrap_or_else(PoisonError::into_inner), Instant::now());
         let begins = said.trouble.is_none();
@@ -57,8 +63,9 @@ impl Voice {
         trouble.last = now;
         trouble.told |= tells;
         match fate {
-            Fate::Alone => trouble.alone = trouble.alone.saturating_add(1),
-            Fate::Failed => trouble.failed = trouble.failed.saturating_add(1),
+            Some(Fate::Alone) => trouble.alone = trouble.alone.saturating_add(1),
+            Some(Fate::Failed) => trouble.failed = trouble.failed.saturating_add(1),
+            None => {}
         }
         let (since, alone, failed) = (trouble.since, trouble.alone, trouble.failed);
         if !tells {
@@ -66,16 +73,19 @@ impl Voice {
         }
         said.last_line = Some(now);
         drop(said);
+        let server = server();
         if begins {
             tracing::warn!(
                 class = fault.class().name(),
+                server,
                 "the shared budgets cannot be asked: {fault}; each limit's on_error decides"
             );
         } else {
-            let seconds = now.saturating_duration_since(since).as_secs();
+            let lasting_seconds = now.saturating_duration_since(since).as_secs();
             tracing::warn!(
                 class = fault.class().name(),
-                seconds,
+                server,
+                lasting_seconds,
                 alone,
                 failed,
                 "the shared budgets still cannot be asked: {fault}"
@@ -98,7 +108,7 @@ impl Voice {
         if !told {
             return;
         }
-        let seconds = last.saturating_duration_since(since).as_secs_f64();
-        tracing::info!(seconds, alone, failed, "the shared budgets are asked again");
+        let lasted_seconds = last.saturating_duration_since(since).as_secs_f64();
+        tracing::info!(lasted_seconds, alone, failed, "the shared budgets are asked again");
     }
 }

@@ -1,7 +1,8 @@
 //! What a server shall be, before it is.
 
 use std::fs;
-use std::sync::Mutex;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use crate::certificates::Certificates;
 use crate::clock::Clock;
@@ -29,13 +30,22 @@ pub struct Builder {
     arguments: Vec<String>,
     password: Option<String>,
     tls: Option<Clients>,
+    /// Those of another server, to be shared with it.
+    certificates: Option<Arc<Certificates>>,
     clock: bool,
 }
 
 impl Builder {
     pub(crate) fn new(program: &str, variable: &str) -> Self {
         let program = binary::find(program, variable);
-        Self { program, arguments: Vec::new(), password: None, tls: None, clock: false }
+        Self {
+            program,
+            arguments: Vec::new(),
+            password: None,
+            tls: None,
+            certificates: None,
+            clock: false,
+        }
     }
 
     /// One setting of the server, by the name that its configuration file would use.
@@ -110,16 +120,8 @@ impl Builder {
         // As a replica it signs in as whoever it would have to be on its primary.
         set("masteruser", name);
         set("masterauth", password);
-        let tls = self.tls.map(|clients| {
-            let (port, certificates) = (Port::take(), Certificates::new(directory.path()));
-            let path = |path: std::path::PathBuf| path.display().to_string();
-            set("tls-port", &port.number().to_string());
-            set("tls-ca-cert-file", &path(certificates.authority()));
-            set("tls-cert-file", &path(certificates.server()));
-            set("tls-key-file", &path(certificates.server_key()));
-            set("tls-auth-clients", if clients == Clients::Certified { "yes" } else { "no" });
-            Tls { port, certificates }
-        });
+        let (tls, settings) = self.tls_in(directory.path());
+        settings.iter().for_each(|(name, value)| set(name, value));
         let password = format!(">{password}");
         arguments.extend(["--user", name, "on", &password, "~*", "&*", "+@all"].map(str::to_owned));
         arguments.extend(self.arguments);
@@ -133,6 +135,35 @@ impl Builder {
         server
     }
 
+    /// Whether what is started has a port with TLS.
+    pub(crate) fn has_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// The same, with the certificates of this server, so that each trusts the other.
+    pub(crate) fn beside(mut self, server: &Server) -> Self {
+        self.certificates = server.tls.as_ref().map(|tls| Arc::clone(&tls.certificates));
+        self
+    }
+
+    /// The port with TLS, and the settings that make it.
+    fn tls_in(&self, folder: &Path) -> (Option<Tls>, Vec<(&'static str, String)>) {
+        let Some(clients) = self.tls else { return (None, Vec::new()) };
+        let port = Port::take();
+        let shared = self.certificates.clone();
+        let certificates = shared.unwrap_or_else(|| Arc::new(Certificates::new(folder)));
+        let path = |path: std::path::PathBuf| path.display().to_string();
+        let asked = if clients == Clients::Certified { "yes" } else { "no" };
+        let settings = vec![
+            ("tls-port", port.number().to_string()),
+            ("tls-ca-cert-file", path(certificates.authority())),
+            ("tls-cert-file", path(certificates.server())),
+            ("tls-key-file", path(certificates.server_key())),
+            ("tls-auth-clients", asked.to_owned()),
+        ];
+        (Some(Tls { port, certificates }), settings)
+    }
+
     /// Starts a sentinel with these lines in its file, which it rewrites as it learns.
     #[track_caller]
     pub(crate) fn start_sentinel(self, lines: &str) -> Server {
@@ -140,15 +171,22 @@ impl Builder {
         let [name, password] = ADMIN;
         let (number, folder) = (port.number(), directory.path().display());
         let file = directory.path().join("sentinel.conf");
-        let own = format!(
+        let mut own = format!(
             "port {number}\nbind 127.0.0.1\ndir {folder}\nuser {name} on >{password} ~* &* +@all\n"
         );
+        let (tls, settings) = self.tls_in(directory.path());
+        for (name, value) in settings {
+            own += &format!("{name} {value}\n");
+        }
+        if tls.is_some() {
+            own += "tls-replication yes\n";
+        }
         if let Err(error) = fs::write(&file, own + lines) {
             give_up(&format!("{} cannot be written: {error}", file.display()));
         }
         let command = vec![self.program, file.display().to_string(), "--sentinel".to_owned()];
         let process = Mutex::new(None);
-        let (password, tls, clock) = (None, None, None);
+        let (password, clock) = (None, None);
         let server = Server { command, process, directory, port, password, tls, clock };
         server.start();
         server

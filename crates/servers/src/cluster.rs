@@ -41,15 +41,19 @@ impl Builder {
     pub fn cluster(self, replicas: usize) -> Cluster {
         let primaries = usize::from(PRIMARIES);
         let buses: Vec<Port> = (0..primaries * (replicas + 1)).map(|_| Port::take()).collect();
-        let start = |bus: &Port| {
+        let mut nodes: Vec<Server> = Vec::new();
+        for bus in &buses {
             let number = bus.number().to_string();
-            let node =
-                self.clone().default("cluster-enabled", "yes").default("cluster-port", &number);
-            node.default("cluster-node-timeout", "1000")
-                .default("repl-diskless-sync-delay", "0")
-                .start()
-        };
-        let nodes: Vec<Server> = buses.iter().map(start).collect();
+            let node = self
+                .clone()
+                .default("cluster-enabled", "yes")
+                .default("cluster-port", &number)
+                .default("cluster-node-timeout", "1000")
+                .default("repl-diskless-sync-delay", "0");
+            let node = if self.has_tls() { node.default("tls-cluster", "yes") } else { node };
+            let node = nodes.first().map_or(node.clone(), |first| node.beside(first));
+            nodes.push(node.start());
+        }
         let name = |node: &Server| node.command(&["CLUSTER", "MYID"]).text();
         let names = nodes.iter().map(name).collect();
         let cluster = Cluster { nodes, names, buses };
@@ -206,7 +210,7 @@ impl Cluster {
         // Each meets each, which is quicker than hearing of each other.
         for (number, node) in self.nodes.iter().enumerate() {
             for (other, bus) in self.nodes.iter().zip(&self.buses).skip(number + 1) {
-                let (port, bus) = (other.port().to_string(), bus.number().to_string());
+                let (port, bus) = (other.told_port().to_string(), bus.number().to_string());
                 node.command(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]);
             }
         }

@@ -48,12 +48,14 @@ impl Builder {
     #[track_caller]
     pub fn sentinel(self, sentinels: usize) -> Sentinel {
         let data = self.clone().default("repl-diskless-sync-delay", "0");
+        let data = if self.has_tls() { data.default("tls-replication", "yes") } else { data };
         let primary = data.clone().start();
-        let replica = data.set("replicaof", &format!("127.0.0.1 {}", primary.port())).start();
+        let replica = data.set("replicaof", &format!("127.0.0.1 {}", primary.told_port()));
+        let replica = replica.beside(&primary).start();
         if let Err(reason) = until(SOON, || replica.follows()) {
             give_up(&format!("the replica does not follow: {reason}"));
         }
-        let (port, quorum, [user, password]) = (primary.port(), sentinels / 2 + 1, ADMIN);
+        let (port, quorum, [user, password]) = (primary.told_port(), sentinels / 2 + 1, ADMIN);
         let lines = format!(
             "sentinel monitor {NAME} 127.0.0.1 {port} {quorum}\n\
              sentinel auth-user {NAME} {user}\n\
@@ -62,7 +64,7 @@ impl Builder {
              sentinel failover-timeout {NAME} 3000\n"
         );
         let start = || {
-            let sentinel = self.clone().start_sentinel(&lines);
+            let sentinel = self.clone().beside(&primary).start_sentinel(&lines);
             sentinel.command(&[&["SENTINEL", "DEBUG"], &PERIODS[..]].concat());
             sentinel
         };
@@ -110,7 +112,7 @@ impl Sentinel {
     pub fn primary(&self) -> &Server {
         let address = self.sentinel().command(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME]);
         let port = address.items().last().and_then(Value::integer);
-        match self.servers.iter().find(|server| Some(i64::from(server.port())) == port) {
+        match self.servers.iter().find(|server| Some(i64::from(server.told_port())) == port) {
             Some(server) => server,
             None => give_up(&format!("the sentinels name a stranger on port {port:?}")),
         }
@@ -124,9 +126,9 @@ impl Sentinel {
     #[must_use]
     #[track_caller]
     pub fn replica(&self) -> &Server {
-        let primary = self.primary().port();
+        let primary = self.primary().told_port();
         let [first, second] = &self.servers;
-        if first.port() == primary { second } else { first }
+        if first.told_port() == primary { second } else { first }
     }
 
     /// Orders a failover, and waits until the replica of before is the primary and the primary of
@@ -190,7 +192,9 @@ impl Sentinel {
         }
         for sentinel in self.sentinels.iter().filter(|sentinel| sentinel.is_up()) {
             let address = sentinel.try_command(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME])?;
-            if address.items().last().and_then(Value::integer) != Some(i64::from(server.port())) {
+            if address.items().last().and_then(Value::integer)
+                != Some(i64::from(server.told_port()))
+            {
                 return Err(format!("a sentinel still names {}", address.text()));
             }
         }

@@ -1,7 +1,7 @@
 //! One Redis or Valkey server.
 
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::builder::{ADMIN, Builder};
@@ -37,7 +37,7 @@ pub struct Server {
 #[derive(Debug)]
 pub(crate) struct Tls {
     pub(crate) port: Port,
-    pub(crate) certificates: Certificates,
+    pub(crate) certificates: Arc<Certificates>,
 }
 
 impl Server {
@@ -80,6 +80,11 @@ impl Server {
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port.number()
+    }
+
+    /// The port that others are told of: that with TLS if it has one.
+    pub(crate) fn told_port(&self) -> u16 {
+        self.tls.as_ref().map_or(self.port(), |tls| tls.port.number())
     }
 
     /// Its port with TLS on 127.0.0.1.

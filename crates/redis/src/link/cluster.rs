@@ -125,7 +125,8 @@ impl Cluster {
 }
 
 impl Nodes {
-    /// The server of a slot; before there is a map any that is connected, which will redirect.
+    /// The server of a slot; before there is a map any that is connected, or will soon know whether it
+    /// is: it will redirect.
     fn owner(&self, slot: u16) -> Result<Arc<Server>, Fault> {
         let owner = self.map.borrow().owner(slot).cloned();
         match owner {
@@ -133,7 +134,8 @@ impl Nodes {
             None => {
                 self.stale.notify_one();
                 let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
-                let any = servers.values().find(|server| server.is_connected());
+                let any = (servers.values().find(|server| server.is_connected()))
+                    .or_else(|| servers.values().find(|server| server.is_untried()));
                 any.cloned().ok_or_else(|| Fault::never(Class::Down))
             }
         }

@@ -75,7 +75,7 @@ impl Dial {
         let (host, port) = match endpoint {
             Endpoint::Unix(path) => {
                 let stream = UnixStream::connect(path).await;
-                return Ok(Box::new(stream.map_err(|error| Fault::connecting(&error))?));
+                return Ok(Box::new(stream.map_err(|error| unopened(&error))?));
             }
             Endpoint::Tcp { host, port } => (host.as_str(), *port),
         };
@@ -111,6 +111,7 @@ impl Dial {
         match entered {
             Ok(()) => Ok((connection, driver)),
             Err(fault) if fault.class() == Class::Dropped => Err(turned_away(&greeting)),
+            Err(fault) if fault.class() == Class::Protocol => Err(misunderstood(&greeting)),
             Err(fault) => Err(fault),
         }
     }
@@ -168,8 +169,33 @@ fn turned_away(greeting: &Greeting) -> Fault {
         Some(line) => match parse_redis_value(line).map(Fault::check) {
             Ok(Err(fault)) => fault.harmless(),
             Ok(Ok(_)) => Fault::never(Class::Dropped),
-            Err(_) => Fault::never(Class::Protocol),
+            Err(_) => misunderstood(greeting),
         },
+    }
+}
+
+/// What speaks there instead, if its first words tell.
+fn misunderstood(greeting: &Greeting) -> Fault {
+    let fault = Fault::never(Class::Protocol);
+    match greeting.get() {
+        Some(line) if line.starts_with(b"HTTP/") => {
+            fault.saying("an HTTP server answers; is the port right?")
+        }
+        _ => fault,
+    }
+}
+
+/// Why a socket of this machine is not open.
+fn unopened(error: &io::Error) -> Fault {
+    let fault = Fault::connecting(error);
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            fault.saying("no such socket; is `unixsocket` of the server's settings this path?")
+        }
+        io::ErrorKind::PermissionDenied => fault.saying(
+            "this user may not open the socket; see `unixsocketperm` of the server's settings",
+        ),
+        _ => fault,
     }
 }
 

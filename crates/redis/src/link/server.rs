@@ -1,10 +1,10 @@
 //! One server and the task that keeps a connection to it.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, watch};
-use tokio::time::{Duration, Instant, sleep, timeout};
+use tokio::time::{Duration, Instant, sleep, timeout, timeout_at};
 
 use redis::{Cmd, Value};
 use tollgate_core::breaker::Status;
@@ -44,6 +44,8 @@ struct Shared {
     /// Who the server was when last asked.
     identity: Mutex<Option<Identity>>,
     lost: AtomicU64,
+    // Relaxed: set before `live` is told of, which orders it.
+    tried: AtomicBool,
 }
 
 /// Where the server is.
@@ -86,13 +88,21 @@ impl Server {
             last: std::sync::Mutex::new(None),
             identity: Mutex::new(None),
             lost: AtomicU64::new(0),
+            tried: AtomicBool::new(false),
         });
         let keeper = Task::start(keep(Arc::clone(&shared)));
         Server { shared, live, _keeper: keeper }
     }
 
-    /// Sends on the open connection. Without one it fails at once; it never connects.
+    /// Sends on the open connection. Without one it fails at once, unless the very first attempt to
+    /// connect is still under way; it never connects.
     pub(crate) async fn call(&self, sent: Sent<'_>, deadline: Instant) -> Result<Value, Fault> {
+        let live = self.live.borrow().clone();
+        if live.is_none() && self.is_untried() {
+            let mut live = self.live.clone();
+            let tried = live.wait_for(|live| live.is_some() || !self.is_untried());
+            let _ = timeout_at(deadline, tried).await;
+        }
         let live = self.live.borrow().clone();
         match live {
             Some(live) => self.shared.gate.through(&live, sent, deadline).await,
@@ -114,6 +124,11 @@ impl Server {
         let mut live = self.live.clone();
         // The sender lives as long as `self`.
         let _ = live.wait_for(Option::is_some).await;
+    }
+
+    /// Whether no attempt to connect has ended yet.
+    pub(crate) fn is_untried(&self) -> bool {
+        !self.shared.tried.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_connected(&self) -> bool {
@@ -180,6 +195,9 @@ async fn keep(shared: Arc<Shared>) {
             Ok(_) => shared.last(),
             Err(fault) => {
                 shared.note(Some(fault.clone()));
+                // Whoever waits for the first attempt looks again.
+                shared.tried.store(true, Ordering::Relaxed);
+                shared.live.send_replace(None);
                 shared.events.tell(&Event::Unreachable { server: &shared.name, fault: &fault });
                 Some(fault)
             }
@@ -197,6 +215,7 @@ async fn connect(shared: &Arc<Shared>) -> Result<Instant, Fault> {
     let mut driver = Task::start(driver);
     let live = Arc::new(Live::new(connection, shared.dial.in_flight));
     shared.note(None);
+    shared.tried.store(true, Ordering::Relaxed);
     shared.live.send_replace(Some(Arc::clone(&live)));
     shared.events.tell(&Event::Connected { server: &shared.name });
 

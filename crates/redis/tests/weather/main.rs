@@ -9,6 +9,8 @@
 )]
 
 mod hung_up;
+mod secured;
 #[path = "../store/shop.rs"]
 #[expect(dead_code, reason = "other tests ask for more")]
 mod shop;
+mod starting;
