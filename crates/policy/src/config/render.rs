@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::problem::{Problem, Severity};
-use super::secret::hidden;
+use super::secret::{hidden, hidden_line};
 use super::source::Source;
 
 /// The most characters of a line that are shown.
@@ -21,7 +21,8 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, source: &Source, problem: &Probl
     writeln!(f, "{severity}: {}", printable(&hidden(problem.message())))?;
     writeln!(f, "{gutter}--> {}:{line_number}:{column}", source.name())?;
     writeln!(f, "{gutter} |")?;
-    let (shown, before) = window(&hidden(line_at(source.text(), span.start)), column);
+    let (above, line) = line_at(source.text(), span.start);
+    let (shown, before) = window(&hidden_line(above, line), column);
     writeln!(f, "{line_number} | {}", printable(&shown))?;
     let marked = source.text().get(span).unwrap_or_default();
     let marked = marked.lines().next().unwrap_or_default().chars().count();
@@ -43,11 +44,12 @@ pub(super) fn position(text: &str, at: usize) -> (usize, usize) {
     (line, before.get(line_start..).unwrap_or_default().chars().count() + 1)
 }
 
-fn line_at(text: &str, at: usize) -> &str {
+/// All that stands before the line of a byte, and that line.
+fn line_at(text: &str, at: usize) -> (&str, &str) {
     let (before, after) = text.split_at_checked(at).unwrap_or((text, ""));
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let end = after.find('\n').map_or(text.len(), |newline| at + newline);
-    text.get(start..end).unwrap_or_default()
+    (text.get(..start).unwrap_or_default(), text.get(start..end).unwrap_or_default())
 }
 
 /// The part of a line around `column`, and how many characters of it stand before the column.

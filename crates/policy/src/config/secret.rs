@@ -51,9 +51,71 @@ pub(super) fn hidden(text: &str) -> String {
     text.char_indices().map(shown).collect()
 }
 
+/// A line of a file with stars for passwords. `before` is all that stands before it: what goes on with a
+/// text that began there may be one, and is hidden whole.
+pub(super) fn hidden_line(before: &str, line: &str) -> String {
+    if !is_inside_text(before) && !follows_an_open_quote(before) {
+        return hidden(line);
+    }
+    let shown = |c| if matches!(c, '"' | '\'' | ' ') { c } else { '*' };
+    line.chars().map(shown).collect()
+}
+
+/// Whether a text of several lines has begun and not ended.
+fn is_inside_text(before: &str) -> bool {
+    let mut mark = None;
+    for line in before.lines() {
+        if mark.is_none() && line.trim_start().starts_with('#') {
+            continue;
+        }
+        let mut rest = line;
+        loop {
+            let of = |mark: &'static str| Some((rest.find(mark)?, mark));
+            let next = match mark {
+                Some(mark) => of(mark),
+                None => [r#"""""#, "'''"].into_iter().filter_map(of).min(),
+            };
+            let Some((at, found)) = next else { break };
+            mark = if mark.is_none() { Some(found) } else { None };
+            rest = rest.get(at + found.len()..).unwrap_or_default();
+        }
+    }
+    mark.is_some()
+}
+
+/// Whether the line above ends within quotes, as one that was broken in two does.
+fn follows_an_open_quote(before: &str) -> bool {
+    let above = before.lines().next_back().unwrap_or_default();
+    let mut open = None;
+    for c in above.chars() {
+        match open {
+            None if c == '#' => break,
+            None if matches!(c, '"' | '\'') => open = Some(c),
+            Some(quote) if c == quote => open = None,
+            _ => {}
+        }
+    }
+    open.is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_goes_on_with_a_text_from_above_is_hidden_whole() {
+        for before in [
+            "sentinel_password = \"\"\"\n",
+            "sentinel_password = '''\nmore\n",
+            "redis = \"redis://:\n",
+            "a = \"\"\"one\"\"\"\nb = \"\"\"\n",
+        ] {
+            assert_eq!(hidden_line(before, "S CRET\""), "* ****\"", "{before}");
+        }
+        for before in ["", "a = \"b\"\n", "a = \"\"\"b\"\"\"\n", "# don't\n", "a = 1 # it's \"\n"] {
+            assert_eq!(hidden_line(before, "keys = 1"), "keys = 1", "{before}");
+        }
+    }
 
     #[test]
     fn no_form_of_a_line_tells_a_password() {
