@@ -16,7 +16,7 @@ use http::header::{
 };
 use http::{Response, StatusCode};
 use tollgate_core::{Answer, Decision, Effect, Span, StoreError, Verdict};
-use tollgate_policy::{KeyPart, Lack, Message, Refused};
+use tollgate_policy::{KeyPart, Lack, LimitAnswer, LimitSpec, Message, Refused};
 
 use crate::dialect::{Blank, Dialects, Lines, Said, Terminology};
 
@@ -301,7 +301,8 @@ impl Responder {
             Refusal::Limited(decision) => terminology(decision),
             _ => Terminology::default(),
         };
-        self.answer(&terminology, request, refusal, message)
+        let own = Own { message, answer: None };
+        self.answer(&terminology, request, refusal, own)
     }
 
     /// [`Responder::refuse`] by terms written before.
@@ -310,15 +311,18 @@ impl Responder {
         terminology: &Terminology,
         request: &HeaderMap,
         refusal: Refusal<'_>,
-        message: Option<&Message>,
+        own: Own<'_>,
     ) -> Response<Bytes> {
-        let text = refusal.text(message.or(self.message.as_ref()));
+        let text = refusal.text(own.message.or(self.message.as_ref()));
         let (mut response, media_type) = match grpc::content_type(request) {
             Some(content_type) => (grpc::answer(&refusal, &text), content_type.clone()),
             None => {
-                let (media_type, body) = self.format.write(&refusal, &text);
+                let status = own.status().unwrap_or(refusal.status());
+                let (media_type, body) = own
+                    .body(&refusal)
+                    .unwrap_or_else(|| self.format.write(&refusal, status, &text));
                 let mut response = Response::new(Bytes::from(body));
-                *response.status_mut() = refusal.status();
+                *response.status_mut() = status;
                 (response, media_type)
             }
         };
@@ -362,6 +366,31 @@ fn refused(dialects: &Dialects) -> Blank {
 
 fn terminology(decision: &Decision<'_>) -> Terminology {
     Terminology::of(decision.answers().map(|answer| answer.limit()))
+}
+
+/// What the limit that refuses says itself.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Own<'a> {
+    message: Option<&'a Message>,
+    answer: Option<&'a LimitAnswer>,
+}
+
+impl<'a> Own<'a> {
+    pub(crate) fn of(spec: Option<&'a LimitSpec>) -> Own<'a> {
+        Own { message: spec.and_then(LimitSpec::refusal), answer: spec.map(LimitSpec::own_answer) }
+    }
+
+    fn status(&self) -> Option<StatusCode> {
+        StatusCode::from_u16(self.answer?.status()?).ok()
+    }
+
+    /// Its own body with its media type.
+    fn body(&self, refusal: &Refusal<'_>) -> Option<(HeaderValue, String)> {
+        let (own, limit) = (self.answer?, refusal.decisive()?.limit());
+        let body = own.body(refusal.retry_after(), limit.capacity_at_once(), limit.name())?;
+        let media_type = own.content_type().and_then(|text| HeaderValue::from_str(text).ok());
+        Some((media_type.unwrap_or(HeaderValue::from_static(body::TEXT)), body))
+    }
 }
 
 /// What is told with an answer that passes, apart from the decision.

@@ -4,6 +4,7 @@
 
 mod address;
 mod certificate;
+mod claims;
 mod error;
 mod forwarded;
 mod items;
@@ -20,6 +21,7 @@ use http::HeaderMap;
 use http::header::FORWARDED;
 
 pub use self::certificate::Certificate;
+pub use self::claims::Claims;
 pub use self::error::{ClientRuleError, UnknownClient};
 pub use self::peer::Peer;
 pub use self::source::Source;

@@ -3,14 +3,19 @@
 mod answering;
 mod asker;
 mod body;
+mod charged;
 mod complaint;
 mod head;
+mod line;
+mod meter;
 mod nested;
 mod outcome;
 mod peek;
 mod plans;
 mod rules;
 mod service;
+mod settling;
+mod told;
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,6 +36,7 @@ pub use head::Head;
 pub use outcome::Outcome;
 pub use peek::Preview;
 pub use service::RateLimit;
+pub use told::{Spent, Untold};
 
 /// Limits in front of any service: axum, tonic, hyper, tower.
 ///
@@ -38,6 +44,23 @@ pub use service::RateLimit;
 /// store, which several layers may share (limits of one name and period are then one). A request is
 /// charged on all its limits or on none; one that is refused never reaches the service behind, and
 /// one that passes reaches it exactly as it came.
+///
+/// *Waiting.* A limit with a queue ([`Algorithm::LeakyBucket`](tollgate_core::Algorithm)) holds a
+/// request that passes until its turn has come, in their order and never early; with several queues
+/// for the longest wait. The service is made ready only then. A client that leaves meanwhile gives its
+/// charges back, as far as that breaks no limit: the last in a queue frees its place, the place of any
+/// other passes unused. Only in a tokio runtime (with timers) can requests wait; elsewhere, what would
+/// have to is refused.
+///
+/// *Costs known only afterwards.* A limit with a [`Settlement`](tollgate_policy::Settlement) charges its
+/// estimate first, and is settled once by what the answer tells: a header, a number in its JSON (of
+/// server-sent events the last one that has it), or how much there is of it. The body passes as it
+/// comes; at most its first 16 MiB are looked at and nothing is kept. A body that is dropped midway
+/// costs what was sent. Where the answer tells nothing readable the estimate stays, and so it does
+/// after an error of the service, a panic, and a client that left before the answer: whatever it was
+/// has been done. [`Spent`], said by the service, goes before all of these. Whoever is asked for JSON
+/// is asked for it whole and uncompressed: `Accept-Encoding` becomes `identity`, and `Range` is taken
+/// off.
 ///
 /// *What stays charged.* The charge is made before the service is called, and stays whatever becomes
 /// of the call: an error of the service, a panic, a client that goes away. Only a limit that counts
@@ -146,6 +169,13 @@ impl RateLimitLayer {
     /// ```
     pub fn refund_inner_refusals(self) -> RateLimitLayer {
         self.with(|rules| rules.nesting = Nesting::Refunded)
+    }
+
+    /// Takes the headers in which answers tell their costs
+    /// ([`Measure::Header`](tollgate_policy::Measure::Header)) off what clients get, also where no limit
+    /// applies. Unasked the answer passes as it came.
+    pub fn hide_costs(self) -> RateLimitLayer {
+        self.with(Rules::hide_costs)
     }
 
     /// The policy as it is asked: with the IPv6 prefix of the clients, if they have one.

@@ -17,4 +17,6 @@ mod layer;
 pub use answer::{Cors, CorsError, Format, Refusal, Responder};
 pub use clients::Clients;
 pub use dialect::{Dialect, DialectError, Dialects, Members};
-pub use layer::{Answering, Body, Head, Outcome, Preview, RateLimit, RateLimitLayer, User};
+pub use layer::{
+    Answering, Body, Head, Outcome, Preview, RateLimit, RateLimitLayer, Spent, Untold, User,
+};

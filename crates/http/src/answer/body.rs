@@ -1,13 +1,16 @@
 //! The body of a refusal, in the form a service speaks.
 
-use http::HeaderValue;
+use http::{HeaderValue, StatusCode};
 
 use super::Refusal;
 use crate::escape::json;
 
 /// How the problem begins that a limit is (draft-ietf-httpapi-ratelimit-headers-09, 5).
 const LIMITED: &str = "{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\",\
-                       \"title\":\"Quota Exceeded\",\"status\":429,\"detail\":";
+                       \"title\":\"Quota Exceeded\",\"status\":";
+
+/// What stands between its status and its text.
+const DETAIL: &str = ",\"detail\":";
 
 /// How the problem begins that a store which cannot be asked is.
 const UNASKED: &str = "{\"type\":\"https://github.com/tollgate-rs/tollgate/blob/main/crates/http/docs/\
@@ -16,6 +19,9 @@ const UNASKED: &str = "{\"type\":\"https://github.com/tollgate-rs/tollgate/blob/
 
 /// What programs tell that problem by.
 const UNASKED_CODE: &str = ",\"code\":\"limiter_unavailable\"";
+
+/// The media type of plain text.
+pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 
 /// How its list of limits begins.
 const NAMES: &str = ",\"violated-policies\":[";
@@ -46,11 +52,17 @@ pub enum Format {
 
 impl Format {
     /// The media type and the body.
-    pub(super) fn write(self, refusal: &Refusal<'_>, text: &str) -> (HeaderValue, String) {
+    pub(super) fn write(
+        self,
+        refusal: &Refusal<'_>,
+        status: StatusCode,
+        text: &str,
+    ) -> (HeaderValue, String) {
         match self {
-            Format::Problem => {
-                (HeaderValue::from_static("application/problem+json"), problem(refusal, text))
-            }
+            Format::Problem => (
+                HeaderValue::from_static("application/problem+json"),
+                problem(refusal, status, text),
+            ),
             Format::Json => {
                 let mut body = String::from("{\"error\":");
                 json(text, &mut body);
@@ -58,9 +70,7 @@ impl Format {
                 body.push('}');
                 (HeaderValue::from_static("application/json"), body)
             }
-            Format::Text => {
-                (HeaderValue::from_static("text/plain; charset=utf-8"), text.to_owned())
-            }
+            Format::Text => (HeaderValue::from_static(TEXT), text.to_owned()),
         }
     }
 }
@@ -69,20 +79,21 @@ fn code(refusal: &Refusal<'_>) -> &'static str {
     if let Refusal::Unasked(_) = refusal { UNASKED_CODE } else { "" }
 }
 
-fn problem(refusal: &Refusal<'_>, text: &str) -> String {
+fn problem(refusal: &Refusal<'_>, status: StatusCode, text: &str) -> String {
     let named: usize = refusal.violated().map(|name| name.len() + 3).sum();
     let mut body = match refusal {
         Refusal::Limited(_) => {
             // Exact when nothing has to be escaped, so that the body need not be moved to fit.
             let rest = text.len() + 2 + NAMES.len() + named + 1;
-            let mut body = String::with_capacity(LIMITED.len() + rest);
+            let mut body = String::with_capacity(LIMITED.len() + 3 + DETAIL.len() + rest);
             body.push_str(LIMITED);
+            body.push_str(status.as_str());
+            body.push_str(DETAIL);
             body
         }
         Refusal::Unasked(_) => UNASKED.to_owned(),
         // A problem without a type of its own is titled as its status is (RFC 9457, 4.2.1).
         _ => {
-            let status = refusal.status();
             let title = status.canonical_reason().unwrap_or_default();
             format!(
                 "{{\"type\":\"about:blank\",\"title\":\"{title}\",\"status\":{},\"detail\":",

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use tollgate_core::{Limit, Quota};
+use http::HeaderMap;
+use tollgate_core::{Clock, Limit, Quota};
 
+use super::head::Token;
 use super::plans::Plans;
 use super::rules::{self, Attach};
 use super::{Head, RateLimitLayer};
-use crate::client::Peer;
+use crate::client::{Claims, Peer};
 use crate::clients::Clients;
 
 /// Who asks, as the service's own authentication found. A layer outside the limits puts it into the
@@ -126,6 +128,44 @@ impl RateLimitLayer {
         key: impl Fn(&Head<'_>) -> Option<String> + Send + Sync + 'static,
     ) -> RateLimitLayer {
         self.with(|rules| rules.user = Some(Arc::new(key)))
+    }
+
+    /// Finds the claims of a request's token by this function of its headers, instead of the
+    /// [`Claims`] among its extensions. It has to verify the token: whatever it gives is believed.
+    /// Nothing means that there is no valid one. It is called when a limit first asks for a claim, at
+    /// most once for each time a request is looked at.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use http::Request;
+    /// use tollgate_http::{RateLimitLayer, client::Claims};
+    /// use tollgate_policy::{Given, Policy, Request as _};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = Arc::new(tollgate_memory::Memory::default());
+    /// # let policy = Policy::builder().build()?;
+    /// # fn verified(_: &str) -> Option<&'static str> { Some("ann") }
+    /// let layer = RateLimitLayer::new(store, policy).claims(|headers| {
+    ///     let subject = verified(headers.get("authorization")?.to_str().ok()?)?;
+    ///     Some(Claims::from_iter([("sub", subject)]))
+    /// });
+    /// let request = Request::builder().header("authorization", "Bearer …").body(())?;
+    /// let ann = Given::One(b"ann".as_slice().into());
+    /// assert!(layer.peek(&request, |preview| preview.head.claim("sub") == ann).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn claims(
+        self,
+        read: impl Fn(&HeaderMap) -> Option<Claims> + Send + Sync + 'static,
+    ) -> RateLimitLayer {
+        self.with(|rules| rules.token = Some(Token(Arc::new(read))))
+    }
+
+    /// Reads the time of day that schedules of limits go by from this clock. Without one, limits with
+    /// a schedule apply at any time.
+    pub fn clock(self, clock: impl Clock + 'static) -> RateLimitLayer {
+        self.with(|rules| rules.clock = Some(Arc::new(clock)))
     }
 
     /// Puts the [`Client`](crate::client::Client) that the limits found into the extensions of each

@@ -3,21 +3,24 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::error::Error;
+use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use http::header::{COOKIE, HOST, HeaderMap};
+use http::header::{CONTENT_LENGTH, COOKIE, HOST, HeaderMap};
 use http::{Extensions, Method, Uri};
 use percent_encoding::percent_decode;
+use tollgate_core::{Clock, Tick};
 use tollgate_policy::{Case, Given, PathError, Request, RequestPath};
 
-use crate::client::{Certificate, Trail, UnknownClient};
+use crate::client::{Certificate, Claims, Client, Trail, UnknownClient};
 
 /// The head of a request, as limits, key functions and custom answers see it. It is only looked at:
 /// the service behind gets the request as it came.
 ///
 /// [`RateLimitLayer::user`](crate::RateLimitLayer::user) and
 /// [`skip`](crate::RateLimitLayer::skip) show one being read.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Head<'r> {
     method: &'r Method,
     uri: &'r Uri,
@@ -32,7 +35,17 @@ pub struct Head<'r> {
     pub(super) trail: Option<Trail>,
     matched: Cow<'r, str>,
     host: OnceCell<Option<Cow<'r, str>>>,
+    pub(super) token: Option<Token>,
+    claims: OnceCell<Option<Claims>>,
+    pub(super) clock: Option<Arc<dyn Clock>>,
+    now: OnceCell<Tick>,
 }
+
+/// Finds the claims of a request's token.
+#[derive(Clone)]
+pub(super) struct Token(pub(super) Arc<ReadClaims>);
+
+type ReadClaims = dyn Fn(&HeaderMap) -> Option<Claims> + Send + Sync;
 
 /// Why a request cannot be told apart from others.
 #[derive(Clone, Debug)]
@@ -65,7 +78,25 @@ impl<'r> Head<'r> {
             trail: None,
             matched: Cow::Borrowed("/"),
             host: OnceCell::new(),
+            token: None,
+            claims: OnceCell::new(),
+            clock: None,
+            now: OnceCell::new(),
         }
+    }
+
+    /// A request that a layer with [`attach_client`](crate::RateLimitLayer::attach_client) has passed
+    /// on, as whoever stands behind it may match it by [`When::fits`](tollgate_policy::When::fits):
+    /// its path is read in this case, its client is the one that was attached.
+    #[must_use]
+    pub fn seen<B>(request: &'r http::Request<B>, case: Case) -> Head<'r> {
+        let mut head = Head::of(request);
+        if let Some(client) = request.extensions().get::<Client>() {
+            head.client = client.address();
+            head.peer_is_trusted = client.peer_is_trusted();
+        }
+        head.match_path(case);
+        head
     }
 
     /// Reads the path. A target without one (of CONNECT, and `*` of OPTIONS) is matched as `/`.
@@ -113,6 +144,16 @@ impl<'r> Head<'r> {
         self.extensions
     }
 
+    /// The claims of the client's token. Looked for when a limit first asks, since verifying costs more
+    /// than all the rest.
+    fn claims(&self) -> Option<&Claims> {
+        let find = || match &self.token {
+            Some(Token(read)) => read(self.headers),
+            None => self.extensions.get().cloned(),
+        };
+        self.claims.get_or_init(find).as_ref()
+    }
+
     /// The client's address; `None` when it is not known.
     #[must_use]
     pub fn client(&self) -> Option<IpAddr> {
@@ -157,6 +198,23 @@ impl Request for Head<'_> {
         self.extensions.get().map(|shown: &Certificate| shown.identity().as_bytes())
     }
 
+    fn claim(&self, name: &str) -> Given<'_> {
+        Given::of(self.claims().and_then(|claims| claims.get(name)).map(str::as_bytes))
+    }
+
+    fn now(&self) -> Option<Tick> {
+        let clock = self.clock.as_ref()?;
+        // One instant for all limits of a request.
+        Some(*self.now.get_or_init(|| clock.now()))
+    }
+
+    fn length(&self) -> Option<u64> {
+        let mut lines = self.headers.get_all(CONTENT_LENGTH).iter();
+        let line = lines.next().filter(|_| lines.next().is_none())?.as_bytes();
+        let digits = line.iter().all(u8::is_ascii_digit);
+        std::str::from_utf8(line).ok().filter(|_| digits)?.parse().ok()
+    }
+
     fn header(&self, name: &str) -> Given<'_> {
         Given::of(self.headers.get_all(name).iter().map(|value| value.as_bytes().trim_ascii()))
     }
@@ -178,6 +236,17 @@ impl Request for Head<'_> {
             (key.trim_ascii() == name.as_bytes()).then(|| cookie_value(value.trim_ascii()))
         });
         Given::of(named)
+    }
+}
+
+impl fmt::Debug for Head<'_> {
+    /// Without anything that tells a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Head")
+            .field("method", self.method)
+            .field("path", &self.uri.path())
+            .field("client", &self.client)
+            .finish_non_exhaustive()
     }
 }
 

@@ -5,17 +5,24 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use http::{Extensions, HeaderMap, Request, Response};
-use tollgate_core::{Decision, LocalStore, Store, StoreError};
-use tollgate_policy::{Count, Fallback, KeyPart, LimitSpec, Matches, Policy, Scratch, Selection};
+use http::{Extensions, HeaderMap, HeaderName, Request, Response};
+use tokio::runtime::Handle;
+use tollgate_core::algorithm::Patience;
+use tollgate_core::{
+    Algorithm, Clock, Decision, Limit, LocalStore, Queue, Store, StoreError, Verdict,
+};
+use tollgate_policy::{
+    Count, Fallback, KeyPart, LimitSpec, Matches, Measure, Policy, Scratch, Selection,
+};
 use tracing::{error, warn};
 
 use super::complaint::Complaint;
-use super::head::{Fault, Head};
+use super::head::{Fault, Head, Token};
+use super::line::{Line, Place};
 use super::nested;
 use super::plans::Plans;
 use super::{Outcome, User};
-use crate::answer::{Refusal, Responder, Told};
+use crate::answer::{Own, Refusal, Responder, Told};
 use crate::client::{Client, Peer, Trail, UnknownClient};
 use crate::clients::Clients;
 use crate::dialect::Terminology;
@@ -40,10 +47,14 @@ pub(super) struct Rules {
     pub(super) peers: Vec<Arc<ReadPeer>>,
     pub(super) route: Option<Arc<ReadRoute>>,
     pub(super) user: Option<Arc<ReadUser>>,
+    pub(super) token: Option<Token>,
+    pub(super) clock: Option<Arc<dyn Clock>>,
     pub(super) skip: Option<Arc<Skip>>,
     pub(super) refuse_with: Option<Arc<RefuseWith>>,
     pub(super) observers: Vec<Arc<Observe>>,
-    refunds: Refunds,
+    afterwards: Afterwards,
+    queues: Queues,
+    line: Arc<Line>,
     pub(super) nesting: Nesting,
     clients: Clients,
     paths: Paths,
@@ -52,6 +63,8 @@ pub(super) struct Rules {
     terminology: OnceLock<Terminology>,
     complaints: Arc<Complaints>,
     pub(super) plans: Option<Arc<Plans>>,
+    /// The headers that clients do not get.
+    hidden: Vec<HeaderName>,
 }
 
 /// Whether limits look at paths. If not, a path that can be read in two ways is the service's
@@ -69,9 +82,16 @@ pub(super) enum Attach {
     Nothing,
 }
 
-/// Whether any limit gives charges back by the status of an answer.
+/// Whether any charge may be given back or settled once the service has answered.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Refunds {
+enum Afterwards {
+    Some,
+    None,
+}
+
+/// Whether any limit has requests wait for their turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Queues {
     Some,
     None,
 }
@@ -105,11 +125,13 @@ impl Rules {
     pub(super) fn new(store: Arc<dyn Store>, policy: Policy) -> Rules {
         Rules {
             store,
-            refunds: if policy.limits().any(|spec| spec.counted() != Count::All) {
-                Refunds::Some
+            afterwards: if policy.limits().any(may_change) {
+                Afterwards::Some
             } else {
-                Refunds::None
+                Afterwards::None
             },
+            queues: if policy.limits().any(has_queue) { Queues::Some } else { Queues::None },
+            line: Arc::default(),
             nesting: Nesting::Kept,
             paths: if policy.limits().any(looks_at_paths) { Paths::Matter } else { Paths::Ignored },
             policy,
@@ -117,6 +139,8 @@ impl Rules {
             peers: Vec::new(),
             route: None,
             user: None,
+            token: None,
+            clock: None,
             skip: None,
             refuse_with: None,
             observers: Vec::new(),
@@ -125,6 +149,20 @@ impl Rules {
             terminology: OnceLock::new(),
             complaints: Arc::default(),
             plans: None,
+            hidden: Vec::new(),
+        }
+    }
+
+    /// Keeps the headers that tell costs from clients.
+    pub(super) fn hide_costs(&mut self) {
+        let measures = self.policy.limits().filter_map(|spec| spec.settlement());
+        self.hidden = measures.filter_map(|settlement| cost_header(settlement.measure())).collect();
+    }
+
+    /// Takes off an answer of the service what clients do not get.
+    pub(super) fn hide<C>(&self, answer: &mut Response<C>) {
+        for name in &self.hidden {
+            answer.headers_mut().remove(name);
         }
     }
 
@@ -137,8 +175,31 @@ impl Rules {
 
     /// The store, if it answers at once and nothing has to be done once the service has answered.
     pub(super) fn local(&self) -> Option<&dyn LocalStore> {
-        let at_once = self.refunds == Refunds::None && self.nesting == Nesting::Kept;
-        self.store.local().filter(|_| at_once)
+        self.store.local().filter(|_| self.keeps_all())
+    }
+
+    /// Whether all charges of requests that reach the service stay as they are.
+    pub(super) fn keeps_all(&self) -> bool {
+        self.afterwards == Afterwards::None && self.nesting == Nesting::Kept
+    }
+
+    /// Whether requests can wait here: there have to be timers to end the wait.
+    pub(super) fn patience(&self) -> Patience {
+        match self.queues {
+            Queues::Some if Handle::try_current().is_ok() => Patience::Wait,
+            Queues::Some | Queues::None => Patience::Now,
+        }
+    }
+
+    /// Puts a request that passes into the line, if it has to wait for its turn.
+    pub(super) fn place(&self, decision: &Decision<'_>) -> Option<Place> {
+        if self.queues == Queues::None {
+            return None;
+        }
+        let wait = decision.wait();
+        let waits = decision.answers().filter(|answer| answer.verdict() == Verdict::Wait(wait));
+        let longest = waits.into_iter().next()?;
+        Some(self.line.enter(longest.now().after(wait), wait))
     }
 
     /// What limits see of a request.
@@ -148,6 +209,8 @@ impl Rules {
             head.match_path(self.policy.case());
         }
         head.route = self.route.as_ref().and_then(|read| read(request.extensions()));
+        head.token = self.token.clone();
+        head.clock = self.clock.clone();
         self.find_client(&mut head);
         self.find_user(&mut head);
         head
@@ -202,10 +265,10 @@ impl Rules {
             let mut all = matches.iter();
             all.find(|matched| decisive.is_some_and(|limit| std::ptr::eq(limit, matched.limit)))
         });
-        let message = refusing.and_then(|matched| matched.spec.refusal());
+        let own = Own::of(refusing.map(|matched| matched.spec));
         self.observe(&Outcome::Refused(refusal));
         let headers = request.headers();
-        let response = self.responder.answer(self.terminology(), headers, *refusal, message);
+        let response = self.responder.answer(self.terminology(), headers, *refusal, own);
         let mut response = match &self.refuse_with {
             Some(refuse) => refuse(&self.head(request), refusal, response),
             None => response,
@@ -348,6 +411,27 @@ impl Telling {
 /// Reads a route from an extension.
 pub(super) fn route_reader<T: Send + Sync + 'static>(read: fn(&T) -> &str) -> Arc<ReadRoute> {
     Arc::new(move |extensions: &Extensions| extensions.get::<T>().map(read))
+}
+
+fn cost_header(measure: &Measure) -> Option<HeaderName> {
+    match measure {
+        Measure::Header(name) => name.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Whether what is charged may not be what stays charged.
+fn may_change(spec: &LimitSpec) -> bool {
+    spec.counted() != Count::All || spec.settlement().is_some()
+}
+
+fn has_queue(spec: &LimitSpec) -> bool {
+    let queue = |limit: &Limit| match limit.algorithm() {
+        Algorithm::LeakyBucket(Queue::Length(length)) => length > 0,
+        Algorithm::LeakyBucket(Queue::MaxWait(span)) => !span.is_zero(),
+        _ => false,
+    };
+    spec.every_limit().any(queue)
 }
 
 fn looks_at_paths(spec: &LimitSpec) -> bool {

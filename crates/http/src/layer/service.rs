@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, RANGE};
+use http::{Request, Response, StatusCode};
 use smallvec::SmallVec;
+use tollgate_core::algorithm::Patience;
 use tollgate_core::{Charge, Decision, LocalStore, Mode, StoreError};
-use tollgate_policy::{LimitSpec, Matches, Scratch};
+use tollgate_policy::{Matches, Measure, Scratch, Settlement};
 use tower_service::Service;
 
+use super::charged::{Charged, Turn};
 use super::rules::{Judged, Nesting, Rules, Telling};
 use super::{Answering, Body, Outcome, nested};
 
@@ -51,6 +54,11 @@ where
                     rules.attach_client(&mut request);
                     Answering::passing(self.inner.call(request), telling)
                 }
+                Passage::Held(telling, turn) => {
+                    rules.attach_client(&mut request);
+                    let service = self.inner.clone();
+                    Answering::asking(Box::pin(hold(turn, telling, service, request)))
+                }
                 Passage::Refused(response) => Answering::refused(response),
             },
             None => {
@@ -68,6 +76,8 @@ where
 enum Passage {
     /// It is, and this is told with its answer.
     Open(Option<Telling>),
+    /// It is when this turn has come.
+    Held(Option<Telling>, Box<Turn>),
     /// It is not.
     Refused(Response<Bytes>),
 }
@@ -83,7 +93,7 @@ fn pass<B>(rules: &Arc<Rules>, store: &dyn LocalStore, request: &Request<B>) -> 
             return Passage::Open(None);
         }
     };
-    let decision = match &*charges(matches) {
+    let mut decision = match &*charges(matches, rules.patience()) {
         [only] => store.decide_one(Mode::Charge, only),
         all => store.decide_now(Mode::Charge, all),
     };
@@ -91,7 +101,36 @@ fn pass<B>(rules: &Arc<Rules>, store: &dyn LocalStore, request: &Request<B>) -> 
         return Passage::Refused(rules.limited(request, matches, &decision));
     }
     rules.observe(&Outcome::Passed(&decision));
-    Passage::Open(Telling::of(rules, request.headers(), &decision))
+    let telling = Telling::of(rules, request.headers(), &decision);
+    match Turn::of(rules, matches, &mut decision) {
+        None => Passage::Open(telling),
+        Some(turn) => Passage::Held(telling, Box::new(turn)),
+    }
+}
+
+/// Calls the service when its turn has come. A service that is ready may have kept something for its
+/// call, so none is made ready before.
+async fn hold<S, B, C>(
+    turn: Box<Turn>,
+    telling: Option<Telling>,
+    service: S,
+    request: Request<B>,
+) -> Result<Response<Body<C>>, S::Error>
+where
+    S: Service<Request<B>, Response = Response<C>>,
+{
+    // All charges stay from here on.
+    drop(turn.await_it().await);
+    let mut response = call(service, request).await?;
+    if let Some(telling) = telling {
+        telling.write(&mut response);
+    }
+    Ok(response.map(Body::inner))
+}
+
+async fn call<S: Service<R>, R>(mut service: S, request: R) -> Result<S::Response, S::Error> {
+    std::future::poll_fn(|context| service.poll_ready(context)).await?;
+    service.call(request).await
 }
 
 async fn handle<S, B, C>(
@@ -100,7 +139,7 @@ async fn handle<S, B, C>(
     mut request: Request<B>,
 ) -> Result<Response<Body<C>>, S::Error>
 where
-    S: Service<Request<B>, Response = Response<C>>,
+    S: Service<Request<B>, Response = Response<C>> + Clone,
 {
     let mut scratch = Scratch::new();
     let matches = match rules.judge(&request, &mut scratch) {
@@ -109,7 +148,9 @@ where
         Judged::Free => {
             rules.attach_client(&mut request);
             rules.observe(&Outcome::Free);
-            return Ok(ready.call(request).await?.map(Body::inner));
+            let mut response = ready.call(request).await?;
+            rules.hide(&mut response);
+            return Ok(response.map(Body::inner));
         }
     };
     let mut decision = match decide(&rules, Mode::Charge, matches).await {
@@ -125,19 +166,52 @@ where
     if rules.nesting == Nesting::Refunded {
         nested::ask(&mut request);
     }
-    // An error of the service is its own: the charge stays and no store is to blame.
-    let mut response = ready.call(request).await?;
-    if rules.nesting == Nesting::Refunded && nested::is_refusal(&response) {
-        // Whatever this layer would tell is of a charge that is undone.
-        give_back(&rules, matches, &mut decision, |_| true).await;
-        return Ok(response.map(Body::inner));
+    if matches.iter().any(|matched| matched.spec.settlement().is_some_and(is_in_body)) {
+        ask_plainly(request.headers_mut());
     }
-    let status = status(&response).as_u16();
-    give_back(&rules, matches, &mut decision, |spec| spec.gives_back(status)).await;
+    let charged;
+    // An error of the service is its own: the charge stays and no store is to blame.
+    let mut response = match Turn::of(&rules, matches, &mut decision) {
+        None => {
+            charged = Charged::of(&rules, matches, &mut decision);
+            ready.call(request).await?
+        }
+        Some(turn) => {
+            // What a ready service may have kept for its call is others' meanwhile.
+            let service = ready.clone();
+            drop(ready);
+            charged = Some(turn.await_it().await);
+            call(service, request).await?
+        }
+    };
+    let mut meter = None;
+    if let Some(mut charged) = charged {
+        if rules.nesting == Nesting::Refunded && nested::is_refusal(&response) {
+            // Whatever this layer would tell is of a charge that is undone.
+            charged.give_back(matches, |_| true).await;
+            return Ok(response.map(Body::inner));
+        }
+        let status = status(&response).as_u16();
+        charged.give_back(matches, |spec| spec.gives_back(status)).await;
+        let spent = response.extensions().get().copied();
+        meter = charged.settle(spent, response.headers()).await;
+    }
+    rules.hide(&mut response);
     if let Some(telling) = telling {
         telling.write(&mut response);
     }
-    Ok(response.map(Body::inner))
+    Ok(response.map(|body| Body::metered(body, meter)))
+}
+
+fn is_in_body(settlement: &Settlement) -> bool {
+    matches!(settlement.measure(), Measure::Json(_))
+}
+
+/// Asks for a whole body that can be read: else whoever asks for a compressed one, or for a part
+/// without the field, would pay the estimate alone.
+fn ask_plainly(headers: &mut HeaderMap) {
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    headers.remove(RANGE);
 }
 
 /// Asks the store once for all limits that apply.
@@ -146,36 +220,15 @@ pub(super) async fn decide<'p>(
     mode: Mode,
     matches: Matches<'p, '_>,
 ) -> Result<Decision<'p>, StoreError> {
-    rules.store.decide(mode, &charges(matches)).await
+    rules.store.decide(mode, &charges(matches, rules.patience())).await
 }
 
-/// The charges of a request. It cannot wait in a queue: its client would, with the connection held.
-fn charges<'p, 's>(matches: Matches<'p, 's>) -> SmallVec<[Charge<'p, 's>; 4]> {
+/// The charges of a request.
+fn charges<'p, 's>(matches: Matches<'p, 's>, patience: Patience) -> SmallVec<[Charge<'p, 's>; 4]> {
     let mut charges = SmallVec::new();
     // `for_each`, since a loop asks three nested iterators in turn whether there is more.
-    matches.iter().for_each(|matched| charges.push(matched.charge().at_once()));
+    matches.iter().for_each(|matched| charges.push(Charge { patience, ..matched.charge() }));
     charges
-}
-
-/// Gives the charges back to these of the limits.
-async fn give_back(
-    rules: &Rules,
-    matches: Matches<'_, '_>,
-    decision: &mut Decision<'_>,
-    of: impl Fn(&LimitSpec) -> bool,
-) {
-    for (matched, answer) in matches.iter().zip(decision.answers_mut()) {
-        if !of(matched.spec) {
-            continue;
-        }
-        let Some(receipt) = answer.take_receipt(matched.key) else {
-            continue;
-        };
-        match rules.store.give(receipt.beside(matched.home), 0).await {
-            Ok(()) => rules.observe(&Outcome::GivenBack(matched.limit)),
-            Err(error) => rules.observe(&Outcome::Kept(matched.limit, &error)),
-        }
-    }
 }
 
 /// The HTTP status of an answer, for a gRPC answer that failed the one that its code stands for.

@@ -1,6 +1,8 @@
 //! What the tower layer promises, over any service.
 
 mod plans;
+mod queue;
+mod settlement;
 mod unasked;
 
 use std::convert::Infallible;
@@ -8,14 +10,16 @@ use std::future::{Future, pending, poll_fn};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use crate::rig::{Answer, Behind, Rig, ask, bucket, get, limit, request, window, with};
 use http::Request;
 use http::{HeaderName, Response};
+use tokio::time::Instant;
 use tollgate_core::{Algorithm, Anchor, Queue};
-use tollgate_http::client::{Client, ClientRule, Source, Trust};
+use tollgate_http::client::{Claims, Client, ClientRule, Source, Trust};
 use tollgate_http::{Clients, Outcome, RateLimitLayer, User};
-use tollgate_policy::{Cost, Count, Fallback, KeyPart, LimitSpec, Policy};
+use tollgate_policy::{Cost, Count, Fallback, KeyPart, LimitAnswer, LimitSpec, Policy};
 use tower::{Layer, Service, ServiceExt};
 
 #[tokio::test]
@@ -657,6 +661,87 @@ async fn the_message_is_that_of_the_limit_that_refuses() {
     assert!(refused.body.contains("narrow, 1 only, in 1m"), "{}", refused.body);
 }
 
+#[tokio::test]
+async fn the_answer_is_that_of_the_limit_that_refuses() {
+    let own = LimitAnswer::default()
+        .with_status(503)
+        .with_content_type("application/vnd.shop+json")
+        .with_body(r#"{"wait":{retry_after},"limit":{limit},"of":"{name}"}"#.parse().unwrap());
+    let usual = LimitAnswer::default().with_status(420);
+    let plain = LimitAnswer::default().with_body("{limit} only".parse().unwrap());
+    let rig = Rig::new();
+    let layer = rig.layer([
+        bucket("wide", "3 per minute").when("/wide".parse().unwrap()).answer(usual),
+        bucket("text", "1 per minute").when("/text".parse().unwrap()).answer(plain),
+        bucket("own", "1 per minute").when("/own".parse().unwrap()).answer(own),
+        bucket("cost", "1 per minute").when("/never".parse().unwrap()).cost(Cost::Fixed(2)),
+    ]);
+    let refused = async |path| loop {
+        let told = ask(&layer, 200, request("GET", path)).await;
+        if told.status != 200 {
+            return told;
+        }
+    };
+    let told = refused("/own").await;
+    assert_eq!((told.status, told.number("retry-after")), (503, 60));
+    assert_eq!(told.text("content-type"), "application/vnd.shop+json");
+    assert_eq!(told.body, r#"{"wait":60,"limit":1,"of":"own"}"#);
+    assert_eq!(told.text("cache-control"), "no-store");
+    assert!(told.text("ratelimit").starts_with("\"own\";r=0"), "{:?}", told.headers);
+
+    let told = refused("/text").await;
+    assert_eq!((told.status, told.text("content-type")), (429, "text/plain; charset=utf-8"));
+    assert_eq!(told.body, "1 only");
+
+    let told = refused("/wide").await;
+    let body: serde_json::Value = serde_json::from_str(&told.body).unwrap();
+    assert_eq!((told.status, &body["status"]), (420, &420.into()));
+
+    let grpc = with(request("GET", "/own"), "content-type", "application/grpc");
+    let told = ask(&layer, 200, grpc).await;
+    assert_eq!((told.status, told.number("grpc-status"), &*told.body), (200, 8, ""));
+    assert_eq!(refused("/never").await.status, 429, "none of its own");
+}
+
+#[tokio::test]
+async fn a_claim_is_what_was_verified_and_nothing_a_client_says() {
+    let by_claim = || {
+        bucket("l", "1 per minute").by([KeyPart::Claim("sub".into())]).fallback(Fallback::Refuse)
+    };
+    let layer = Rig::new().layer([by_claim()]);
+    let of = |name: &str| {
+        let mut request = get();
+        request.extensions_mut().insert(Claims::from_iter([("sub", name)]));
+        request
+    };
+    assert_eq!(ask(&layer, 200, of("ann")).await.status, 200);
+    assert_eq!(ask(&layer, 200, of("ann")).await.status, 429);
+    assert_eq!(ask(&layer, 200, of("bob")).await.status, 200);
+    assert_eq!(ask(&layer, 200, get()).await.status, 400);
+    assert_eq!(ask(&layer, 200, with(get(), "sub", "ann")).await.status, 400);
+
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
+    let elsewhere = bucket("other", "9 per minute").when("/other".parse().unwrap());
+    let layer = Rig::new().layer([by_claim().when("/a".parse().unwrap()), elsewhere]).claims(
+        move |headers| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let subject = headers.get("authorization")?.to_str().ok()?.strip_prefix("Good ")?;
+            Some(Claims::from_iter([("sub", subject)]))
+        },
+    );
+    assert_eq!(ask(&layer, 200, request("GET", "/other")).await.status, 200);
+    assert_eq!(asked.load(Ordering::SeqCst), 0, "no limit asked for a claim");
+    let bearing = |token| with(request("GET", "/a"), "authorization", token);
+    assert_eq!(ask(&layer, 200, bearing("Good ann")).await.status, 200);
+    assert_eq!(ask(&layer, 200, bearing("Good ann")).await.status, 429);
+    assert_eq!(ask(&layer, 200, bearing("Bad ann")).await.status, 400);
+    let mut forged = request("GET", "/a");
+    forged.extensions_mut().insert(Claims::from_iter([("sub", "bob")]));
+    assert_eq!(ask(&layer, 200, forged).await.status, 400, "the function alone is asked");
+    assert_eq!(asked.load(Ordering::SeqCst), 4);
+}
+
 /// A log that is kept.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
@@ -761,18 +846,24 @@ async fn a_layer_that_is_changed_after_it_served_tells_its_own_limits() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_remains_can_be_taken_at_once_whatever_queue_the_limit_has() {
-    for (quota, queue) in [("10 per second burst 3", 50), ("10 per second", 5), ("4/s burst 4", 0)]
-    {
+    for (quota, queue) in [("10 per second burst 3", 7), ("10 per second", 5), ("4/s burst 4", 0)] {
         let leaky = limit("l", quota, Algorithm::LeakyBucket(Queue::Length(queue)));
         let layer = Rig::new().layer([leaky, bucket("wide", "20 per minute")]);
+        let start = Instant::now();
         let first = ask(&layer, 200, get()).await;
         let left = first.number("x-ratelimit-remaining");
         assert!(left < first.number("x-ratelimit-limit"), "{quota}: {left}");
         for _ in 0..left {
             assert_eq!(ask(&layer, 200, get()).await.status, 200, "{quota}");
         }
+        assert_eq!(start.elapsed(), Duration::ZERO, "{quota}");
+        for _ in 0..queue {
+            let held = ask(&layer, 200, get()).await;
+            assert_eq!((held.status, held.number("x-ratelimit-remaining")), (200, 0), "{quota}");
+        }
+        assert_eq!(start.elapsed().is_zero(), queue == 0, "{quota}");
         let refused = ask(&layer, 200, get()).await;
         assert_eq!((refused.status, refused.number("x-ratelimit-remaining")), (429, 0), "{quota}");
     }
