@@ -25,10 +25,6 @@ pub enum Every {
 }
 
 impl Every {
-    /// How files write them.
-    pub(crate) const NAMES: [(&'static str, Every); 3] =
-        [("day", Every::Day), ("week", Every::Week), ("month", Every::Month)];
-
     /// The name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -97,22 +93,19 @@ impl FromStr for At {
 /// # Errors
 /// When there is no such zone.
 pub fn calendar(every: Every, zone: &str, at: At) -> Result<&'static Calendar, CalendarError> {
-    static KNOWN: Mutex<Vec<(Every, At, Box<str>, &'static Calendar)>> = Mutex::new(Vec::new());
-    // Whoever panicked in here had pushed a whole entry or none.
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let same = |(of, from, other, _): &&(_, _, Box<str>, _)| {
-        (*of, *from) == (every, at) && **other == *zone
-    };
-    if let Some((.., calendar)) = known.iter().find(same) {
-        return Ok(calendar);
-    }
+    static KNOWN: Mutex<Vec<&'static Calendar>> = Mutex::new(Vec::new());
     let hours = TimeZoneDatabase::bundled().get(zone).map_err(|_| CalendarError::Zone)?;
     let name = format!("{} {zone} {}", every.name(), at.0);
+    // Whoever panicked in here had pushed one or none.
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(calendar) = known.iter().find(|calendar| calendar.name() == name) {
+        return Ok(calendar);
+    }
     let calendar = Calendar::new(&name, edges(every, &hours, at.0));
     // The edges ascend by whole seconds, and there are some in every zone.
     let calendar: &'static Calendar =
         Box::leak(Box::new(calendar.map_err(|_| CalendarError::Zone)?));
-    known.push((every, at, zone.into(), calendar));
+    known.push(calendar);
     Ok(calendar)
 }
 

@@ -4,7 +4,10 @@
 //! The file is read into the same builder that code uses; what that refuses is told at the place in
 //! the file where it was written.
 
+mod bytes;
+mod charge;
 mod columns;
+mod cost;
 mod limit;
 mod overrides;
 mod plans;

@@ -41,6 +41,8 @@ struct Name {
 pub(crate) struct Member<'w> {
     pub(crate) at: u32,
     pub(crate) when: &'w When,
+    /// The headers and query parameters that it has to know.
+    pub(crate) names: Vec<&'w KeyPart>,
     pub(crate) methods: MethodSet,
     /// Whether it refuses what it cannot tell apart.
     pub(crate) refuses: bool,
@@ -56,7 +58,7 @@ impl Group {
     pub(crate) fn new(members: &[Member<'_>]) -> Group {
         let mut group = Group::default();
         for member in members.iter().filter(|member| member.refuses) {
-            for part in member.when.named_parts() {
+            for part in &member.names {
                 group.asked_by(part, member);
             }
         }

@@ -7,6 +7,7 @@
 //! Read it in this order: [`path`] (one form of a path), [`config`] (reading a file), [`KeyPart`]
 //! and [`When`] (the words of a limit), [`LimitSpec`], [`Policy`].
 
+mod calendar;
 mod condition;
 pub mod config;
 mod cost;
@@ -35,8 +36,9 @@ mod warnings;
 mod when;
 mod worst;
 
+pub use calendar::{At, CalendarError, Every, calendar};
 pub use condition::Subject;
-pub use cost::{Cost, HeaderCost};
+pub use cost::{ByteCost, Cost, HeaderCost};
 pub use finding::{Finding, PolicyError};
 pub use key::{KeyPart, KeyPartError};
 pub use limit_answer::LimitAnswer;

@@ -1,5 +1,7 @@
 //! What a limit answers whom it refuses, beside or instead of the usual.
 
+use crate::finding::Complaint;
+use crate::key::is_token;
 use crate::message::{Filling, Message};
 
 /// The answer of one limit to whoever it refuses, where it differs from the usual.
@@ -73,5 +75,25 @@ impl LimitAnswer {
         let whole = self.content_type.as_deref().unwrap_or_default();
         let essence = whole.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         essence == "application/json" || essence.ends_with("+json")
+    }
+
+    /// Whether its parts fit together.
+    pub(crate) fn check(&self) -> Result<(), Complaint> {
+        let Some(content_type) = &self.content_type else { return Ok(()) };
+        let expected = "a type such as `application/json` or `text/html; charset=utf-8`";
+        if self.body.is_none() {
+            let message = "`content_type` says what `body` is, and there is none";
+            return Err(Complaint::new(message, "`body` beside it"));
+        }
+        let essence = content_type.split(';').next().unwrap_or_default().trim_end();
+        let is_type = essence.split_once('/').is_some_and(|(kind, of)| {
+            let token = |text: &str| !text.is_empty() && text.bytes().all(is_token);
+            token(kind) && token(of)
+        });
+        let is_plain = content_type.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+        if is_type && is_plain {
+            return Ok(());
+        }
+        Err(Complaint::new("this is not the type of a body", expected))
     }
 }

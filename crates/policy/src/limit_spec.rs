@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tollgate_core::{Algorithm, Effect, Limit};
 
+use crate::condition::Asked;
 use crate::cost::Cost;
 use crate::key::{KeyPart, Secret};
 use crate::limit_answer::LimitAnswer;
@@ -129,6 +130,9 @@ pub enum Count {
 }
 
 impl LimitSpec {
+    /// The most costs by condition of one limit: each is asked in turn.
+    pub const MOST_CASES: usize = 64;
+
     /// A limit for every request, by client, at cost 1.
     #[must_use]
     pub fn new(limit: Limit) -> LimitSpec {
@@ -359,6 +363,16 @@ impl LimitSpec {
     /// file once.
     pub fn every_limit(&self) -> impl Iterator<Item = &Limit> {
         self.windows.iter().chain(self.alternatives.iter().flatten())
+    }
+
+    /// Its condition and those of its costs.
+    pub(crate) fn conditions(&self) -> impl Iterator<Item = &When> {
+        std::iter::once(&self.when).chain(self.cost.conditions())
+    }
+
+    /// The header or query parameter that its conditions ask for and a request gives more than once.
+    pub(crate) fn unclear(&self, asked: &impl Asked) -> Option<&KeyPart> {
+        self.conditions().find_map(|when| when.unclear(asked))
     }
 
     pub(crate) fn every_limit_mut(&mut self) -> impl Iterator<Item = &mut Limit> {

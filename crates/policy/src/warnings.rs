@@ -2,11 +2,11 @@
 
 use tollgate_core::{Algorithm, Limit};
 
-use crate::cost::Cost;
 use crate::finding::{Complaint, Finding, Place};
 use crate::key::KeyPart;
 use crate::limit_spec::{Fallback, LimitSpec};
 use crate::policy::Policy;
+use crate::when::When;
 use crate::worst::Worst;
 
 impl Policy {
@@ -54,13 +54,11 @@ fn named_headers(spec: &LimitSpec) -> impl Iterator<Item = (&'static str, &str)>
         Fallback::Part(part) => header(part),
         _ => None,
     };
-    let cost = match spec.price() {
-        Cost::Header(cost) => Some(&*cost.header),
-        Cost::Fixed(_) => None,
-    };
+    let cost = spec.price().headers().into_iter();
     let by = spec.key().iter().filter_map(header).map(|name| ("by", name));
     let when = spec.condition().named_parts().into_iter().filter_map(header);
-    let when = when.map(|name| ("when", name));
+    let cases = spec.price().conditions().flat_map(When::named_parts).filter_map(header);
+    let when = when.map(|name| ("when", name)).chain(cases.map(|name| ("cost", name)));
     let others = fallback.map(|name| ("fallback", name)).into_iter().chain(when);
     by.chain(others).chain(cost.map(|name| ("cost", name)))
 }

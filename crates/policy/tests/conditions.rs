@@ -30,6 +30,7 @@ struct Asked {
     claims: HashMap<String, String>,
     certificate: Option<String>,
     now: Option<Tick>,
+    length: Option<u64>,
 }
 
 fn ask(path: &str) -> Asked {
@@ -118,6 +119,9 @@ impl Request for Asked {
     }
     fn now(&self) -> Option<Tick> {
         self.now
+    }
+    fn length(&self) -> Option<u64> {
+        self.length
     }
 }
 
@@ -421,6 +425,85 @@ fn a_condition_in_code_is_the_one_in_the_file() {
          [schedules.office]\nzone = \"Europe/Paris\"\nhours = \"09:00-18:00\"",
     );
     assert_eq!(file.limits().next().unwrap().condition(), &code);
+}
+
+fn cost(policy: &Policy, asked: &Asked) -> u64 {
+    let mut scratch = Scratch::new();
+    match policy.select(asked, &mut scratch) {
+        Selection::Limits(matches) => matches.iter().next().unwrap().cost,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_first_cost_that_fits_counts() {
+    let policy = one(
+        "cost = [{ when = { path = \"/a/*\", not = { header = { x-cheap = true } } }, cost = 7 }, \
+         { when = \"POST\", cost = 3 }]",
+    );
+    assert_eq!(cost(&policy, &ask("/a/x")), 7);
+    assert_eq!(cost(&policy, &ask("/a/x").method("POST")), 7);
+    assert_eq!(cost(&policy, &ask("/a/x").method("POST").header("x-cheap", "1")), 3);
+    assert_eq!(cost(&policy, &ask("/x")), 1);
+    let twice = ask("/x").header("x-cheap", "1").header("x-cheap", "2");
+    let mut scratch = Scratch::new();
+    let selection = policy.select(&twice, &mut scratch);
+    assert!(matches!(selection, Selection::Refused(_)), "nobody chooses a cost by two lines");
+}
+
+#[test]
+fn a_request_costs_its_declared_size_and_the_default_if_it_declares_none() {
+    let policy = one("cost = { bytes = \"1KiB\", of = \"request\", default = 7, max = 9 }");
+    for (length, units) in [
+        (Some(0), 1),
+        (Some(1), 1),
+        (Some(1_024), 1),
+        (Some(1_025), 2),
+        (Some(u64::MAX), 9),
+        (None, 7),
+    ] {
+        assert_eq!(cost(&policy, &Asked { length, ..ask("/") }), units, "{length:?}");
+    }
+}
+
+#[test]
+fn what_the_answer_tells_is_charged_an_estimate_first() {
+    let policy = one("charge = { json = \"usage.total_tokens\", estimate = 5, most = 900 }");
+    assert_eq!(cost(&policy, &ask("/")), 5);
+    let spec = policy.limits().next().unwrap();
+    let settlement = spec.settlement().unwrap();
+    let path = ["usage", "total_tokens"].map(Box::from).to_vec();
+    assert_eq!(settlement.measure(), &tollgate_policy::Measure::Json(path));
+    assert_eq!((settlement.told(b"12"), settlement.told(b"x")), (12, 5));
+    assert_eq!(settlement.told(b"99999999999999999999999"), 900);
+}
+
+#[test]
+fn a_limit_answers_in_its_own_words() {
+    let policy = one("status = 503\ncontent_type = \"application/json\"\n\
+         body = '{\"name\": \"{name}\", \"wait\": {retry_after}, \"limit\": {limit}}'");
+    let answer = policy.limits().next().unwrap().own_answer();
+    assert_eq!((answer.status(), answer.content_type()), (Some(503), Some("application/json")));
+    let body = |name| answer.body(Some(4), 9, name).unwrap();
+    assert_eq!(body("a"), r#"{"name": "a", "wait": 4, "limit": 9}"#);
+    assert_eq!(body("\"\\\n\u{85}🦀"), r#"{"name": "\"\\\u000a\u0085🦀", "wait": 4, "limit": 9}"#);
+    assert!(answer.body(None, 9, "a").unwrap().contains("\"wait\": null"));
+}
+
+#[test]
+fn the_shorter_of_two_queues_counts() {
+    for (queue, capacity) in [
+        ("", 1),
+        ("queue = 4", 5),
+        ("max_wait = \"500ms\"", 6),
+        ("queue = 4\nmax_wait = \"500ms\"", 5),
+        ("queue = 5\nmax_wait = \"500ms\"", 6),
+        ("queue = 40\nmax_wait = \"500ms\"", 6),
+    ] {
+        let policy = one(&format!("algorithm = \"leaky-bucket\"\n{queue}"));
+        let limit = &policy.limits().next().unwrap().limits()[0];
+        assert_eq!((limit.capacity_at_once(), limit.capacity()), (1, capacity), "{queue}");
+    }
 }
 
 fn small(words: &'static [&'static str]) -> impl Strategy<Value = &'static str> + Clone {

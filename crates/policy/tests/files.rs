@@ -145,8 +145,10 @@ fn a_problem_shows_place_line_caret_and_what_was_expected() {
          |\n\
          4 | burts = 20\n  \
          | ^^^^^\n  \
-         = expected one of `name`, `rate`, `burst`, `algorithm`, `window`, `tick`, `on_error`, \
-         `lease`, `overrides`, `plans`, `overrides_file`, `by`, `fallback`, `when`, `cost`, `count`, `failures`, `message`, `shadow`, `enabled`\n  \
+         = expected one of `name`, `rate`, `burst`, `algorithm`, `window`, `queue`, \
+         `max_wait`, `tick`, `on_error`, `lease`, `overrides`, `plans`, `overrides_file`, `by`, `fallback`, \
+         `when`, `cost`, `charge`, `status`, `content_type`, `body`, `count`, `failures`, `message`, \
+         `shadow`, `enabled`\n  \
          = help: did you mean `burst`?\n"
     );
 }
@@ -264,6 +266,74 @@ const WRONG: &[(&str, usize, &str)] = &[
     ("rate = \"1/s\"\nby = \"route\"\noverrides = { login = \"2/s\" }", 5, "pattern of a route"),
     ("rate = \"1/s\"\nby = \"method\"\noverrides = { \"G ET\" = \"2/s\" }", 5, "this method"),
     ("rate = \"10/s\"\n[path]\ncase = \"fold\"", 5, "`folded`"),
+    ("rate = \"10/s\"\nwhen = { host = \"https://a.example\" }", 4, "no request has this host"),
+    ("rate = \"10/s\"\nwhen = { host = \"*\" }", 4, "no request has this host"),
+    ("rate = \"10/s\"\nwhen = { hosts = \"a\" }", 4, "did you mean `host`?"),
+    ("rate = \"10/s\"\nwhen = { header = { x-a = false } }", 4, "`not = { header"),
+    ("rate = \"10/s\"\nwhen = { header = { x-a = \"\" } }", 4, "counts as missing"),
+    ("rate = \"10/s\"\nwhen = { header = { x-a = [] } }", 4, "can never match"),
+    ("rate = \"10/s\"\nwhen = { header = { \"x a\" = true } }", 4, "not the name of a header"),
+    ("rate = \"10/s\"\nwhen = { header = \"x-a\" }", 4, "a table"),
+    ("rate = \"10/s\"\nwhen = { client = \"10.0.0.0/33\" }", 4, "neither an address"),
+    (
+        "rate = \"10/s\"\nwhen = { schedule = \"offce\" }\n[schedules.office]\nzone = \"UTC\"",
+        4,
+        "did you mean `office`?",
+    ),
+    ("rate = \"10/s\"\nwhen = { not = {} }", 4, "excepts every request"),
+    ("rate = \"10/s\"\nwhen = { plan = \"pro\" }", 4, "no request has a plan"),
+    ("rate = \"10/s\"\nby = \"plan\"", 4, "no request has a plan"),
+    ("rate = \"10/s\"\nplans = { pro = \"20/s\" }", 4, "no request has a plan"),
+    ("rate = \"10/s\"\nplans = { pro = \"20\" }\n[plans]\ndefault = \"pro\"", 4, "a period after"),
+    ("rate = \"10/s\"\n[plans]\nfrom = \"query:plan\"", 5, "cannot tell a plan"),
+    ("rate = \"10/s\"\n[plans]\nby = \"user\"", 4, "belong together"),
+    ("rate = \"10/s\"\n[plans]", 4, "no request would ever have a plan"),
+    ("rate = \"10/s\"\n[plans]\nby = \"path\"\nfile = \"x.csv\"", 5, "cannot be listed by `path`"),
+    ("rate = \"10/s\"\n[schedules.a]\nhours = \"09:00-18:00\"", 4, "`schedules.a.zone` is missing"),
+    ("rate = \"10/s\"\n[schedules.a]\nzone = \"Paris\"", 5, "no time zone that is known"),
+    ("rate = \"10/s\"\n[schedules.a]\nzone = \"UTC\"\ndays = \"monday\"", 6, "`mon-fri`"),
+    ("rate = \"10/s\"\n[schedules.a]\nzone = \"UTC\"\nhours = \"9-18\"", 6, "`22:00-06:00`"),
+    ("rate = \"10/s\"\nqueue = 5", 4, "leaky-bucket"),
+    ("rate = \"10/s\"\nmax_wait = \"1s\"", 4, "leaky-bucket"),
+    ("rate = \"10/s\"\nalgorithm = \"leaky-bucket\"\nqueue = 0", 5, "from 1 to"),
+    ("rate = \"10/s\"\nalgorithm = \"leaky-bucket\"\nmax_wait = 2", 5, "the longest wait"),
+    ("rate = \"10/s\"\ncost = []", 4, "no cost at all"),
+    ("rate = \"10/s\"\ncost = [{ cost = 1 }, { when = \"/a\", cost = 2 }]", 4, "never reached"),
+    ("rate = \"10/s\"\ncost = [{ when = \"/a\" }]", 4, "what such a request costs"),
+    ("rate = \"10/s\"\ncost = [{ when = { path = \"a\" }, cost = 2 }]", 4, "begins with `/`"),
+    ("rate = \"10/s\"\ncost = { bytes = \"1KiB\" }", 4, "does not say its length"),
+    ("rate = \"10/s\"\ncost = { bytes = \"1k\", default = 1 }", 4, "`\"1KiB\"`"),
+    (
+        "rate = \"10/s\"\ncost = { bytes = \"1KiB\", of = \"answer\", default = 1 }",
+        4,
+        "settled by `charge`",
+    ),
+    ("rate = \"10/s\"\ncost = { bytes = \"1KiB\", default = 9, max = 8 }", 4, "`default` ≤ `max`"),
+    ("rate = \"10/s\"\ncharge = { estimate = 5 }", 4, "one of `header`, `json` and `bytes`"),
+    ("rate = \"10/s\"\ncharge = { header = \"x\", json = \"a\" }", 4, "once"),
+    ("rate = \"10/s\"\ncharge = { json = \"a..b\" }", 4, "does not lead to a number"),
+    ("rate = \"10/s\"\ncharge = { header = \"x y\" }", 4, "not the name of a header"),
+    ("rate = \"10/s\"\ncharge = { bytes = \"1KiB\", of = \"request\" }", 4, "is a `cost`"),
+    (
+        "rate = \"10/s\"\ncharge = { header = \"x\", estimate = 9, most = 8 }",
+        4,
+        "`estimate` ≤ `most`",
+    ),
+    ("rate = \"10/s\"\ncost = 2\ncharge = { header = \"x\" }", 5, "said twice"),
+    (
+        "rate = \"10/s\"\nalgorithm = \"fixed-window\"\ncount = \"failures\"\ncharge = { header = \"x\" }",
+        6,
+        "gives it back whole",
+    ),
+    (
+        "rate = \"10/s\"\nalgorithm = \"leaky-bucket\"\ncharge = { header = \"x\" }",
+        5,
+        "gives out places",
+    ),
+    ("rate = \"10/s\"\nstatus = 200", 4, "from 400 to 599"),
+    ("rate = \"10/s\"\ncontent_type = \"text/html\"", 4, "there is none"),
+    ("rate = \"10/s\"\nbody = \"x\"\ncontent_type = \"html\"", 5, "`application/json`"),
+    ("rate = \"10/s\"\nbody = \"in {retry_afer}\"", 4, "nearly `{retry_after}`"),
     ("rate = \"10/s\"\n[path]\nroutes = [\"/users/{id\"]", 5, "a whole segment"),
 ];
 
@@ -381,6 +451,22 @@ fn variables_stand_in_any_value_and_never_show_in_a_message() {
         "name = \"a\"\nrate = \"1/s\"\n[allow]\n\"${X}\" = \"b\"",
         "name = \"a\"\nrate = \"1/s\"\n[allow]\n\"header:${X}\" = \"\"",
         "name = \"a\"\nrate = \"1/s\"\n[path]\nroutes = \"${X}\"",
+        "name = \"a\"\nrate = \"1/s\"\nwhen = { host = \"${X}/\" }",
+        "name = \"a\"\nrate = \"1/s\"\nwhen = { client = \"${X}\" }",
+        "name = \"a\"\nrate = \"1/s\"\nwhen = { schedule = \"${X}\" }",
+        "name = \"a\"\nrate = \"1/s\"\nwhen = { header = { \"${X} \" = true } }",
+        "name = \"a\"\nrate = \"1/s\"\nwhen = { header = { x-a = [\"${X}\", \"\"] } }",
+        "name = \"a\"\nrate = \"1/s\"\nplans = { \"${X}\" = \"1\" }",
+        "name = \"a\"\nrate = \"1/s\"\noverrides_file = \"${X}\"",
+        "name = \"a\"\nrate = \"1/s\"\n[plans]\nfrom = \"${X}\"",
+        "name = \"a\"\nrate = \"1/s\"\n[plans]\nby = \"user\"\nfile = \"${X}\"",
+        "name = \"a\"\nrate = \"1/s\"\n[schedules.a]\nzone = \"${X}\"",
+        "name = \"a\"\nrate = \"1/s\"\n[schedules.a]\nzone = \"UTC\"\ndays = \"${X}\"",
+        "name = \"a\"\nrate = \"1/s\"\ncost = { bytes = \"${X}\", default = 1 }",
+        "name = \"a\"\nrate = \"1/s\"\ncharge = { header = \"${X} \" }",
+        "name = \"a\"\nrate = \"1/s\"\ncharge = { json = \"${X}..\" }",
+        "name = \"a\"\nrate = \"1/s\"\nbody = \"b\"\ncontent_type = \"${X}\"",
+        "name = \"a\"\nrate = \"1/s\"\nalgorithm = \"leaky-bucket\"\nmax_wait = \"${X}\"",
         "name = \"a\"\nrate = \"1/s\"\n[path]\ncase = \"${X}\"",
     ];
     for key in keys {

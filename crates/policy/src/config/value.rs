@@ -53,6 +53,12 @@ impl<'r> Value<'r> {
         self.value.is_table()
     }
 
+    /// Whether it is a list.
+    #[must_use]
+    pub fn is_list(&self) -> bool {
+        self.value.is_array()
+    }
+
     /// Whether it is `true` or `false`.
     #[must_use]
     pub fn is_flag(&self) -> bool {

@@ -1,20 +1,21 @@
 //! One `[[limit]]`.
 
-use tollgate_core::{Algorithm, Anchor, OnError, Queue, Resolution};
+use tollgate_core::{Algorithm, Anchor, OnError, Queue, Resolution, Span};
 
 use super::overrides::Written;
-use super::rates::{self, Burst, Form};
+use super::rates::{self, Burst, Form, Line};
 use super::spots::{LimitSpots, Spots};
+use super::{charge, cost};
 use crate::config::{Problem, Reading, Section, Text, Value, nearest};
-use crate::cost::Cost;
 use crate::key::{KeyPart, KeyPartError};
+use crate::limit_answer::LimitAnswer;
 use crate::limit_spec::{Count, Fallback, LimitSpec};
 use crate::message::Message;
 use crate::statuses::Statuses;
 use crate::when::When;
 
-/// The algorithms by name. `gcra` is another name of the token bucket. A leaky bucket has no queue
-/// here: who comes too early is refused.
+/// The algorithms by name. `gcra` is another name of the token bucket. The queue of a leaky bucket
+/// stands in keys of its own.
 const ALGORITHMS: [(&str, Algorithm); 6] = [
     ("token-bucket", Algorithm::TokenBucket),
     ("gcra", Algorithm::TokenBucket),
@@ -36,9 +37,6 @@ const ON_ERRORS: [(&str, OnError); 3] =
 const COUNTS: [(&str, Count); 3] =
     [("all", Count::All), ("failures", Count::Failures), ("successes", Count::Successes)];
 
-/// The most a cost can be: what a rule counts exactly.
-const MOST: u64 = 1 << 53;
-
 /// Reads one `[[limit]]`. Each key is read whatever is wrong with the others, so that all problems
 /// are told at once.
 pub(super) fn read_limit(mut section: Section<'_>, spots: &mut Spots) -> Option<LimitSpec> {
@@ -48,7 +46,9 @@ pub(super) fn read_limit(mut section: Section<'_>, spots: &mut Spots) -> Option<
     let by = parts(&mut section);
     let fallback = fallback(&mut section);
     let when = When::read(&mut section);
-    let cost = cost(&mut section);
+    let cost = cost::read(&mut section);
+    let settlement = charge::read(&mut section);
+    let answer = answer(&mut section);
     let count = section.choice("count", &COUNTS);
     let failures = failures(&mut section, count);
     let message = section
@@ -67,6 +67,13 @@ pub(super) fn read_limit(mut section: Section<'_>, spots: &mut Spots) -> Option<
     if let Some(message) = message {
         spec = spec.message(message);
     }
+    spec = spec.answer(answer);
+    if let Some(settlement) = settlement {
+        spec = spec.settle(settlement);
+    }
+    if let Some(cost) = cost {
+        spec = spec.cost(cost);
+    }
     spec = if shadow { spec.shadow() } else { spec };
     spec = if enabled { spec } else { spec.disabled() };
     own.section(&section);
@@ -74,7 +81,6 @@ pub(super) fn read_limit(mut section: Section<'_>, spots: &mut Spots) -> Option<
     Some(
         spec.fallback(fallback.unwrap_or_default())
             .when(when.unwrap_or_default())
-            .cost(cost.unwrap_or_default())
             .count(count.unwrap_or_default()),
     )
 }
@@ -90,6 +96,7 @@ fn windows(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<LimitSpec>
     let rates = section.require("rate", rates::EXPECTED).and_then(|r| r.texts(rates::EXPECTED));
     let burst = section.take("burst").map(Burst::read);
     let algorithm = algorithm(section);
+    let queue = queue(section, algorithm);
     let resolution = section.choice("tick", &TICKS);
     let on_error = section.choice("on_error", &ON_ERRORS).unwrap_or_default();
     let lease = section.text("lease", LEASE).map(|text| lease(reading, &text, algorithm));
@@ -97,7 +104,7 @@ fn windows(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<LimitSpec>
 
     let (name, rates, algorithm) = (name?, rates?, algorithm?);
     let lease = lease.unwrap_or(Some(0))?;
-    let form = Form { name: name.as_str(), algorithm, resolution, on_error, lease };
+    let form = Form { name: name.as_str(), algorithm, queue, resolution, on_error, lease };
     // A burst that cannot be read was told; the rates alone would mean something else.
     let windows = match burst {
         Some(None) => None,
@@ -146,6 +153,30 @@ fn algorithm(section: &mut Section<'_>) -> Option<Algorithm> {
     }
 }
 
+/// How long the queue of a leaky bucket may grow; who comes too early is refused where nothing says.
+fn queue(section: &mut Section<'_>, algorithm: Option<Algorithm>) -> Line {
+    let reading = section.reading();
+    let length = section.take("queue");
+    let max_wait = section.take("max_wait");
+    let spans = [("queue", length.as_ref()), ("max_wait", max_wait.as_ref())];
+    for (key, value) in spans.into_iter().filter_map(|(key, value)| Some((key, value?))) {
+        if let Some(other) = algorithm
+            && !matches!(other, Algorithm::LeakyBucket(_))
+        {
+            let message = format!("`{key}` means nothing to a {other}");
+            let expected = format!("`{key}` only beside `algorithm = \"leaky-bucket\"`");
+            reading.report(Problem::error(value.span(), message, expected));
+        }
+    }
+    const WAIT: &str = "the longest wait, such as `\"2s\"`";
+    Line {
+        length: length.and_then(|value| value.integer(1..=1_000_000)),
+        max_wait: max_wait
+            .and_then(|value| value.text(WAIT))
+            .and_then(|text| reading.parse::<Span>(&text, WAIT)),
+    }
+}
+
 fn parts(section: &mut Section<'_>) -> Option<Vec<KeyPart>> {
     let texts = section.texts("by", KeyPart::EXPECTED)?;
     let parts: Vec<_> = texts.iter().map(|text| part(section.reading(), text)).collect();
@@ -181,35 +212,23 @@ fn fallback(section: &mut Section<'_>) -> Option<Fallback> {
         .ok()
 }
 
-fn cost(section: &mut Section<'_>) -> Option<Cost> {
-    let value = section.take("cost")?;
-    if !value.is_table() {
-        return value.integer(1..=MOST).map(Cost::Fixed);
+/// What whoever is refused gets beside or instead of the usual.
+fn answer(section: &mut Section<'_>) -> LimitAnswer {
+    let reading = section.reading();
+    let mut answer = LimitAnswer::default();
+    let status = section.integer("status", 400..=599);
+    if let Some(status) = status.and_then(|status| u16::try_from(status).ok()) {
+        answer = answer.with_status(status);
     }
-    let (reading, span) = (section.reading(), value.span());
-    let mut table = value.section()?;
-    let header = table
-        .require("header", "the name of a header that trusted peers send, such as `\"x-cost\"`")
-        .and_then(|header| header.text("the name of a header, such as `\"x-cost\"`"));
-    let mut number = |key, otherwise| match table.take(key) {
-        None => Some(otherwise),
-        Some(value) => value.integer(1..=MOST),
-    };
-    let (default, min) = (number("default", 1), number("min", 1));
-    let max = table.require("max", "the most a request may cost").and_then(|v| v.integer(1..=MOST));
-    let (header, default, min, max) = (header?, default?, min?, max?);
-    // A header's name is what a key part may have as one.
-    if format!("header:{}", header.as_str()).parse::<KeyPart>().is_err() {
-        let message = format!("`{}` is not the name of a header", header.shown());
-        reading.refuse(&header, message, "the name of a header, such as `\"x-cost\"`");
-        return None;
+    let content_type = section.text("content_type", "a type such as `\"application/json\"`");
+    if let Some(content_type) = content_type {
+        answer = answer.with_content_type(content_type.as_str());
     }
-    let cost = Cost::from_header(header.as_str(), default, min, max);
-    if cost.is_none() {
-        let message = "the default cost lies outside of `min` and `max`";
-        reading.report(Problem::error(span, message, "`min` ≤ `default` ≤ `max`"));
+    let body = section.text("body", "a text, perhaps with `{retry_after}`, `{limit}` or `{name}`");
+    if let Some(body) = body.and_then(|text| reading.parse::<Message>(&text, MESSAGE)) {
+        answer = answer.with_body(body);
     }
-    cost
+    answer
 }
 
 fn failures(section: &mut Section<'_>, count: Option<Count>) -> Option<Statuses> {

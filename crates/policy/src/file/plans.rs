@@ -8,11 +8,18 @@ use crate::plans::{PlanList, Plans};
 
 const LINE: &str = "a value and its plan with a comma between, such as `k-123,pro`";
 
-/// Reads the section; `None` when it is not there, or something is wrong with it, which the reading
-/// then tells.
+/// Reads the section; `None` when it is not there. What is wrong with it the reading tells; then some
+/// plans are given, so that limits by plan are not complained of as well.
 pub(super) fn read_plans(root: &mut Section<'_>) -> Option<Plans> {
-    let mut section = root.section("plans")?;
-    let (reading, span) = (section.reading(), section.span());
+    let section = root.section("plans")?;
+    let reading = section.reading();
+    let before = reading.errors();
+    let plans = plans(section).unwrap_or_default();
+    Some(if reading.errors() > before { plans.otherwise("") } else { plans })
+}
+
+fn plans(mut section: Section<'_>) -> Option<Plans> {
+    let (reading, span, before) = (section.reading(), section.span(), section.reading().errors());
     let mut plans = Plans::default();
     for text in section.texts("from", Plans::TELLING).unwrap_or_default() {
         let told_by = |part: KeyPart| plans.clone().told_by(part).ok();
@@ -52,7 +59,7 @@ pub(super) fn read_plans(root: &mut Section<'_>) -> Option<Plans> {
             reading.report(Problem::error(span.clone(), message, expected));
         }
     }
-    if plans.is_empty() {
+    if plans.is_empty() && reading.errors() == before {
         let message = "no request would ever have a plan";
         let expected = "`from`, `by` with `file`, or `default`";
         reading.report(Problem::error(span, message, expected));

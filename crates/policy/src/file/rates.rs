@@ -1,6 +1,6 @@
 //! The rates of a limit: its windows, and those of its overrides.
 
-use tollgate_core::{Algorithm, Limit, LimitError, OnError, Quota, Resolution};
+use tollgate_core::{Algorithm, Limit, LimitError, OnError, Queue, Quota, Resolution, Span};
 
 use crate::config::{Problem, Reading, Text, Value};
 
@@ -15,10 +15,34 @@ const MOST: u64 = 1 << 53;
 pub(super) struct Form<'f> {
     pub(super) name: &'f str,
     pub(super) algorithm: Algorithm,
+    pub(super) queue: Line,
     pub(super) resolution: Option<Resolution>,
     pub(super) on_error: OnError,
     /// Per cent.
     pub(super) lease: u8,
+}
+
+/// How long the queue of a leaky bucket may grow, by whatever is said of it.
+#[derive(Clone, Copy)]
+pub(super) struct Line {
+    pub(super) length: Option<u64>,
+    pub(super) max_wait: Option<Span>,
+}
+
+impl Line {
+    /// The shorter of the two for a rate.
+    fn of(self, quota: Quota) -> Queue {
+        let places = |wait: Span| {
+            let passing = u128::from(quota.amount()) * u128::from(wait.as_micros());
+            passing.checked_div(u128::from(quota.period().as_micros())).unwrap_or(0)
+        };
+        match (self.length, self.max_wait) {
+            (None, None) => Queue::Length(0),
+            (Some(length), Some(wait)) if u128::from(length) > places(wait) => Queue::MaxWait(wait),
+            (Some(length), _) => Queue::Length(length),
+            (None, Some(wait)) => Queue::MaxWait(wait),
+        }
+    }
 }
 
 impl Form<'_> {
@@ -28,8 +52,12 @@ impl Form<'_> {
             1 => self.name.to_owned(),
             _ => format!("{}-{}", self.name, quota.period()),
         };
+        let algorithm = match self.algorithm {
+            Algorithm::LeakyBucket(_) => Algorithm::LeakyBucket(self.queue.of(quota)),
+            other => other,
+        };
         let mut limit = Limit::builder(&name, quota)
-            .algorithm(self.algorithm)
+            .algorithm(algorithm)
             .on_error(self.on_error)
             .lease(self.lease);
         if let Some(resolution) = self.resolution {

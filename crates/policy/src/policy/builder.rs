@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use tollgate_core::{Effect, Key, Limit};
+use tollgate_core::{Algorithm, Effect, Key, Limit};
 
 use super::{Compiled, Overrides, Policy, Preflights};
 use crate::cost::Cost;
@@ -182,6 +182,7 @@ fn members<'l>(limits: &'l [Compiled], members: &[u32]) -> Vec<Member<'l>> {
     let member = |(at, limit): (u32, &'l Compiled)| Member {
         at,
         when: &limit.spec.when,
+        names: limit.spec.conditions().flat_map(When::named_parts).collect(),
         methods: limit.methods,
         refuses: limit.spec.effect == Effect::Enforce,
     };
@@ -226,14 +227,21 @@ fn too_many_patterns(
             let complaint = Complaint::new("there are too many path patterns", &expected);
             findings.push(complaint.quoting(&[]).at(Place::Limit(nth, "when")));
         }
-        if spec.when.most_values() > When::MOST_VALUES || spec.when.depth() > When::DEEPEST {
-            let expected = format!(
-                "at most {} of each kind, and at most {} `not` within each other",
-                When::MOST_VALUES,
-                When::DEEPEST
-            );
-            let complaint = Complaint::new("there are too many conditions", expected);
-            findings.push(complaint.quoting(&[]).at(Place::Limit(nth, "when")));
+        let is_too_much =
+            |when: &When| when.most_values() > When::MOST_VALUES || when.depth() > When::DEEPEST;
+        for (key, when) in [("when", &spec.when)]
+            .into_iter()
+            .chain(spec.cost.conditions().map(|when| ("cost", when)))
+        {
+            if is_too_much(when) {
+                let expected = format!(
+                    "at most {} of each kind, and at most {} `not` within each other",
+                    When::MOST_VALUES,
+                    When::DEEPEST
+                );
+                let complaint = Complaint::new("there are too many conditions", expected);
+                findings.push(complaint.quoting(&[]).at(Place::Limit(nth, key)));
+            }
         }
     }
     let of_routes = routes.iter().enumerate().map(|(nth, (path, _))| (Place::Route(nth), path));
@@ -254,7 +262,7 @@ fn too_many_names(limits: &[LimitSpec], findings: &mut Vec<Finding>) {
     let mut known = HashSet::new();
     for (nth, spec) in limits.iter().enumerate() {
         let before = known.len();
-        known.extend(spec.when.named_parts());
+        known.extend(spec.conditions().flat_map(When::named_parts));
         let most = PolicyBuilder::MOST_NAMES;
         if before <= most && known.len() > most {
             let message = "the conditions ask for too many different headers and query parameters";
@@ -342,8 +350,38 @@ fn check(spec: &LimitSpec, nth: usize, findings: &mut Vec<Finding>) {
         let message = format!("`{part}` is part of the key and cannot stand in for a part of it");
         complain("fallback", Complaint::new(message, "another part, `refuse` or `skip`"));
     }
-    if spec.cost == Cost::Fixed(0) {
+    if spec.cost.has_nothing() {
         complain("cost", Complaint::new("a cost of 0 would limit nothing", "a cost of at least 1"));
+    }
+    if let Cost::Cases(cases) = &spec.cost
+        && cases.len() > LimitSpec::MOST_CASES
+    {
+        let expected = format!("at most {}", LimitSpec::MOST_CASES);
+        complain("cost", Complaint::new("there are too many costs", expected).quoting(&[]));
+    }
+    if let Some(settlement) = &spec.settlement {
+        if spec.cost != Cost::Fixed(settlement.estimate()) {
+            let expected = "`estimate` in `charge` alone";
+            let message = "what is charged at first is said twice, by `cost` and by `charge`";
+            complain("charge", Complaint::new(message, expected).quoting(&[]));
+        }
+        if spec.count != Count::All {
+            let message = "`charge` settles what an answer cost, and `count` gives it back whole";
+            complain("charge", Complaint::new(message, "one of the two").quoting(&[]));
+        }
+        let queue = |limit: &Limit| matches!(limit.algorithm(), Algorithm::LeakyBucket(_));
+        if spec.every_limit().any(queue) {
+            let message = "a leaky-bucket gives out places, whose size cannot change later";
+            let expected = "another `algorithm` beside `charge`, such as `token-bucket`";
+            complain("charge", Complaint::new(message, expected).quoting(&[]));
+        }
+    }
+    if let Err(complaint) = spec.answer.check() {
+        complain("content_type", complaint);
+    }
+    if spec.answer.status().is_some_and(|status| !(400..=599).contains(&status)) {
+        let message = "a refusal has a status of an error";
+        complain("status", Complaint::new(message, "a status from 400 to 599").quoting(&[]));
     }
     let inexact = spec.every_limit().find(|limit| !is_window(limit.algorithm()));
     if let (Count::Failures | Count::Successes, Some(limit)) = (spec.count, inexact) {
@@ -366,6 +404,7 @@ fn needs_plans(spec: &LimitSpec) -> Option<&'static str> {
         (stands_in, "fallback"),
         (!spec.plans.is_empty(), "plans"),
         (spec.when.asks_for_plan(), "when"),
+        (spec.cost.conditions().any(When::asks_for_plan), "cost"),
     ];
     keys.into_iter().find(|(needs, _)| *needs).map(|(_, key)| key)
 }

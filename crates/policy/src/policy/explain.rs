@@ -91,7 +91,7 @@ impl Policy {
         if !view.has_method(limit) {
             return Reason::OtherMethod;
         }
-        if let Some(part) = when.unclear(view) {
+        if let Some(part) = limit.spec.unclear(view) {
             return Reason::Refuses(part, Lack::Several);
         }
         if let Some(unmet) = when.unmet(view, true) {
@@ -130,7 +130,7 @@ impl Policy {
             windows: windows(spec, other.or(of_plan)),
             overridden: other.is_some(),
             plan,
-            cost: spec.cost.of(request),
+            cost: spec.cost.of(request, view),
         })
     }
 

@@ -157,7 +157,7 @@ impl Policy {
             }
             match self.whose(limit, request, &view, &mut scratch.bytes) {
                 Ok(whose) => {
-                    let cost = limit.spec.cost.of(request);
+                    let cost = limit.spec.cost.of(request, &view);
                     scratch.entries.push(Entry { limit: at, whose, cost });
                 }
                 Err(NoKey::Refused(part, lack)) if limit.spec.effect == Effect::Enforce => {

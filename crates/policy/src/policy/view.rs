@@ -88,7 +88,7 @@ impl<'p: 'r, 'r, R: Request + ?Sized> View<'p, 'r, R> {
         let watches = limit.spec.effect == Effect::Shadow;
         self.has_method(limit)
             && (when.is_plain() || when.unmet(self, true).is_none())
-            && !(watches && when.unclear(self).is_some())
+            && !(watches && limit.spec.unclear(self).is_some())
     }
 
     /// Whether a limit is for the method.
