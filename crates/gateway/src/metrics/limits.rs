@@ -11,6 +11,12 @@ use tollgate_core::{Answer, Effect, Limit, Source, Verdict};
 use tollgate_http::{Outcome, Refusal};
 use tollgate_policy::Policy;
 
+/// Limits and windows with series of their own, the first of the file: what is scraped stays within
+/// some 200 KiB.
+const MOST: usize = 500;
+/// Stands for all others, and is no name that a limit can have.
+const OTHERS: &str = "(others)";
+
 const VERDICTS: [&str; 3] = ["allow", "deny", "never"];
 const MODES: [&str; 2] = ["local", "allow"];
 
@@ -37,7 +43,7 @@ struct OutcomeLabels {
     outcome: &'static str,
 }
 
-/// A limit or one of its windows, with its effect.
+/// The label of a limit or of one of its windows, with its effect.
 type Named = (String, &'static str);
 
 /// The series of all limits in force.
@@ -84,10 +90,13 @@ impl Series {
     /// The counters of this policy's limits. Series that were there go on; those of limits that are
     /// gone vanish.
     pub(super) fn follow(&self, policy: &Policy) -> Decisions {
-        let named = named(policy);
-        let limits =
-            named.iter().map(|(name, effect)| (name.as_str().into(), self.of(name, effect)));
-        let decisions = Decisions { limits: limits.collect(), requests: self.requests() };
+        let (mut limits, mut named) = (HashMap::new(), HashSet::new());
+        for (nth, (name, effect)) in self::named(policy).enumerate() {
+            let label = if nth < MOST { name } else { OTHERS };
+            limits.insert(name.into(), self.of(label, effect));
+            named.insert((label.to_owned(), effect));
+        }
+        let decisions = Decisions { limits, requests: self.requests() };
         let mut in_force = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, effect) in in_force.difference(&named) {
             let stays = named.iter().any(|(other, _)| other == name);
@@ -141,19 +150,18 @@ impl Series {
     }
 }
 
-/// Every name that a decision of this policy may bear.
-fn named(policy: &Policy) -> HashSet<Named> {
+/// Every name that a decision of this policy may bear, in the order of the file.
+fn named(policy: &Policy) -> impl Iterator<Item = (&str, &'static str)> {
     let enabled = policy.limits().filter(|spec| spec.is_enabled());
-    let named = enabled.flat_map(|spec| {
+    enabled.flat_map(|spec| {
         let effect = match spec.effect() {
             Effect::Enforce => "enforce",
             Effect::Shadow => "shadow",
         };
         let overridden = (spec.overrides() > 0).then_some(spec.name());
         let windows = spec.limits().iter().map(|limit| limit.name());
-        windows.chain(overridden).map(move |name| (name.to_owned(), effect))
-    });
-    named.collect()
+        windows.chain(overridden).map(move |name| (name, effect))
+    })
 }
 
 /// Counters of one policy's limits, their handles made once, so that counting looks nothing up but

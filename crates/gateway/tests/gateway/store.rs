@@ -336,3 +336,51 @@ fn t19_no_mistake_beside_a_password_tells_it() {
         assert!(!shown.contains("CANARY"), "{shown}");
     }
 }
+
+/// The log of a gateway, a line each, from where it begins.
+fn log(gateway: &Program) -> Vec<serde_json::Value> {
+    let log = gateway.stderr();
+    let lines = log.lines().filter(|line| line.starts_with('{'));
+    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn t20_a_flood_without_redis_is_few_lines_and_their_sums_are_right() {
+    const HUNDREDS: u64 = 50;
+    let server = Server::redis().start();
+    let config = patient(&server.url(), THREE).replace("[answer]", "log = \"json\"\n[answer]");
+    let gateway = Program::serve(&config);
+    until("it is connected", || (ask(&gateway, "/login").status == 200).then_some(()));
+    server.kill();
+    let began = Instant::now();
+    let flood = |path: &str| {
+        let mut client = Client::connect(gateway.address);
+        let requests = format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n").repeat(100);
+        for _ in 0..HUNDREDS {
+            client.send(requests.as_bytes());
+            for _ in 0..100 {
+                client.answer().expect("an answer");
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let clients = ["/shared", "/login", "/reads"].map(|path| scope.spawn(move || flood(path)));
+        for client in clients {
+            client.join().unwrap();
+        }
+    });
+    println!("{} requests took {:?}", HUNDREDS * 300, began.elapsed());
+    server.start();
+    let over = until("it is over", || {
+        ask(&gateway, "/reads");
+        let mut lines = log(&gateway).into_iter();
+        lines.find(|line| line["message"].as_str().unwrap().contains("are asked again"))
+    });
+    let lines = log(&gateway);
+    assert!(lines.len() <= 10, "{lines:?}");
+    let text = metrics(&gateway);
+    let by = |who| count(&text, &format!("tollgate_backend_decisions_total{{by=\"{who}\"}}"));
+    let (alone, failed) = (&over["alone"], &over["failed"]);
+    assert_eq!((alone.as_u64(), failed.as_u64()), (Some(by("alone")), Some(by("nobody"))));
+    assert!(by("alone") + by("nobody") >= HUNDREDS * 300, "{text}");
+}
