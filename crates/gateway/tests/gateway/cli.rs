@@ -282,6 +282,7 @@ fn without_limits_everything_passes_and_that_is_said() {
 }
 
 const DOCUMENT: &str = include_str!("../../docs/server.md");
+const BEFORE_PRODUCTION: &str = include_str!("../../docs/before_production.md");
 
 #[test]
 fn every_documented_example_is_a_file_that_can_be_used() {
@@ -324,6 +325,10 @@ fn every_key_and_every_metric_is_documented() {
             _ => "",
         };
         assert!(DOCUMENT.contains(&format!("`{name}{end}`")), "{name}");
+    }
+    for named in BEFORE_PRODUCTION.split("`tollgate_").skip(1) {
+        let name = named.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap();
+        assert!(DOCUMENT.contains(&format!("`tollgate_{name}`")), "there is no {name}");
     }
 }
 
