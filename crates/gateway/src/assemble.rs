@@ -101,7 +101,7 @@ impl Plan {
     /// # Errors
     /// What is wrong with the file, in the words for its author.
     pub(crate) fn from_file(path: &Path) -> Result<(Plan, Problems), Unusable> {
-        let files = vec![path.to_owned()];
+        let mut files = vec![path.to_owned()];
         let source = match Source::read(path) {
             Ok(source) => source,
             Err(error) => return Err(Unusable { problems: format!("{error}\n"), files }),
@@ -114,6 +114,7 @@ impl Plan {
         let responder = root.section("answer").map(Responder::read).unwrap_or_default();
         let policy = Policy::read(&mut root);
         drop(root);
+        files.extend(reading.files());
         let problems = reading.finish();
         match policy {
             Some(policy) if !problems.has_errors() => {

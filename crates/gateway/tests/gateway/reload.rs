@@ -246,6 +246,27 @@ fn a_link_that_is_swapped_is_noticed() {
 }
 
 #[test]
+fn a_file_that_the_file_names_is_watched_too_also_while_it_is_broken() {
+    let scratch = Directory::new();
+    let (file, customers) = (scratch.0.join("limits.toml"), scratch.0.join("customers.csv"));
+    let by_key = "rate = \"1/day\"\nby = [\"header:x-key\"]\noverrides_file = \"customers.csv\"\n";
+    fs::write(&file, format!("{SERVER}[[limit]]\nname = \"all\"\n{by_key}")).unwrap();
+    fs::write(&customers, "ann,2/day\n").unwrap();
+    let gateway = Program::serve_file(&file);
+    let ask = || {
+        let request = "GET / HTTP/1.1\r\nHost: h\r\nX-Key: ann\r\n\r\n";
+        Client::ask(gateway.address, request).status
+    };
+    assert_eq!([ask(), ask(), ask()], [200, 200, 429]);
+    fs::write(&customers, "ann,nothing\n").unwrap();
+    until("it is refused", || (value(&gateway, REFUSED) == 1).then_some(()));
+    assert_eq!(ask(), 429);
+    fs::write(&customers, "ann,4/day\n").unwrap();
+    until("it is in force", || (value(&gateway, APPLIED) == 1).then_some(()));
+    assert_eq!([ask(), ask(), ask()], [200, 200, 429]);
+}
+
+#[test]
 fn of_quick_changes_the_last_is_in_force() {
     let gateway = Program::serve(&limit("rate = \"1/day\""));
     for rate in [5, 7, 9] {
