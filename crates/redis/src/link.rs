@@ -8,6 +8,7 @@ mod backoff;
 mod cluster;
 mod dial;
 mod event;
+mod expiry;
 mod frames;
 mod gate;
 mod identity;
@@ -20,6 +21,7 @@ mod slot;
 mod task;
 
 use core::fmt;
+use std::time::SystemTime;
 
 use redis::{Cmd, Value};
 use tokio::time::{Duration, Instant};
@@ -44,6 +46,9 @@ use server::{Place, Server};
 pub struct Link {
     topology: Kept,
     address: String,
+    /// When the certificate ends that servers are shown.
+    own_ends: Option<SystemTime>,
+    _own: Task,
 }
 
 enum Kept {
@@ -126,6 +131,10 @@ impl Link {
             #[cfg(feature = "tls")]
             secure: address.tls.clone().map(secure::Secure::shared),
         };
+        #[cfg(feature = "tls")]
+        let own_ends = dial.secure.as_ref().and_then(|secure| secure.shown_ends());
+        #[cfg(not(feature = "tls"))]
+        let own_ends = None;
         let one = |name, place, dial| Kept::One(Server::start(name, place, dial, events.clone()));
         let topology = match &address.topology {
             Topology::Single(endpoint) => {
@@ -144,7 +153,8 @@ impl Link {
                 Kept::Many(Cluster::start(seeds.clone(), dial, events.clone()))
             }
         };
-        Link { topology, address: address.to_string() }
+        let own = Task::start(expiry::watched("this client", move || own_ends));
+        Link { topology, address: address.to_string(), own_ends, _own: own }
     }
 
     /// Sends a command to the server of the slot and waits for its reply until the deadline.
@@ -166,6 +176,11 @@ impl Link {
             Kept::One(_) => Slots::One,
             Kept::Many(_) => Slots::Many,
         }
+    }
+
+    /// When the certificate ends that servers are shown; none if none is.
+    pub(crate) fn own_ends(&self) -> Option<SystemTime> {
+        self.own_ends
     }
 
     /// What is known about each server.

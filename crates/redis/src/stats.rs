@@ -1,11 +1,12 @@
 //! What the store did, in numbers that only rise, and where its servers stand.
 
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use tokio::time::Duration;
 
 use crate::fault::{Class, Fault, Ran};
-use crate::link::ServerState;
+use crate::link::{Link, ServerState};
 
 /// The upper bounds of the latency's buckets; one more is for whatever takes longer.
 pub const LATENCIES: [Duration; 9] = [
@@ -46,6 +47,8 @@ pub struct Stats {
     pub latency_sum: Duration,
     /// The servers.
     pub servers: Vec<ServerState>,
+    /// When the certificate ends that servers are shown; none if none is.
+    pub own_certificate_ends: Option<SystemTime>,
 }
 
 /// The counters themselves.
@@ -83,7 +86,7 @@ impl Counters {
         }
     }
 
-    pub(crate) fn read(&self, servers: Vec<ServerState>) -> Stats {
+    pub(crate) fn read(&self, link: &Link) -> Stats {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let faults = Class::ALL.iter().zip(&self.faults);
         Stats {
@@ -97,7 +100,8 @@ impl Counters {
             faults: faults.map(|(class, count)| (class.name(), read(count))).collect(),
             latencies: self.latencies.each_ref().map(read),
             latency_sum: Duration::from_micros(read(&self.latency_micros)),
-            servers,
+            servers: link.state(),
+            own_certificate_ends: link.own_ends(),
         }
     }
 }

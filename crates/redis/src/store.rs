@@ -80,7 +80,7 @@ impl Redis {
     /// What it did, and where its servers stand.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.caller.counters.read(self.caller.link.state())
+        self.caller.counters.read(&self.caller.link)
     }
 
     async fn deciding<'l>(

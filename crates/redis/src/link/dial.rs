@@ -3,6 +3,7 @@
 use core::future::Future;
 use core::time::Duration;
 use std::io;
+use std::time::SystemTime;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, parse_redis_value};
@@ -42,21 +43,23 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 impl Dial {
-    /// A connection that is let in, and the future that has to be polled for it to move.
+    /// A connection that is let in, the future that has to be polled for it to move, and when the
+    /// server's certificate ends, if it showed one.
     ///
     /// # Errors
     /// What is wrong; nothing but the login has been sent.
     pub(crate) async fn open(
         &self,
         endpoint: &Endpoint,
-    ) -> Result<(MultiplexedConnection, Driver), Fault> {
+    ) -> Result<(MultiplexedConnection, Driver, Option<SystemTime>), Fault> {
         #[cfg(feature = "tls")]
         if let Some(secure) = &self.secure {
             secure.ready().await?;
         }
         let open = async {
-            let stream = self.connect(endpoint).await?;
-            self.enter(Frames::new(stream)).await
+            let (stream, ends) = self.connect(endpoint).await?;
+            let (connection, driver) = self.enter(Frames::new(stream)).await?;
+            Ok((connection, driver, ends))
         };
         timeout(self.timeout, open).await.unwrap_or_else(|_| Err(self.late()))
     }
@@ -71,20 +74,24 @@ impl Dial {
         fault
     }
 
-    async fn connect(&self, endpoint: &Endpoint) -> Result<Box<dyn Stream>, Fault> {
+    async fn connect(
+        &self,
+        endpoint: &Endpoint,
+    ) -> Result<(Box<dyn Stream>, Option<SystemTime>), Fault> {
         let (host, port) = match endpoint {
             Endpoint::Unix(path) => {
                 let stream = UnixStream::connect(path).await;
-                return Ok(Box::new(stream.map_err(|error| unopened(&error))?));
+                return Ok((Box::new(stream.map_err(|error| unopened(&error))?), None));
             }
             Endpoint::Tcp { host, port } => (host.as_str(), *port),
         };
         let stream = tcp(host, port).await?;
         #[cfg(feature = "tls")]
         if let Some(secure) = &self.secure {
-            return Ok(Box::new(secure.wrap(host, stream).await?));
+            let (stream, ends) = secure.wrap(host, stream).await?;
+            return Ok((Box::new(stream), ends));
         }
-        Ok(Box::new(stream))
+        Ok((Box::new(stream), None))
     }
 
     /// Logs in by commands of our own, since the library's login hides what the server replies.

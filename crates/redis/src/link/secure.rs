@@ -1,6 +1,7 @@
 //! TLS around a connection, by rustls.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
@@ -17,6 +18,7 @@ use tokio_rustls::rustls::{
     ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
+use super::expiry::end_of;
 use crate::address::{Certified, Tls, Verify};
 use crate::fault::{Class, Fault};
 
@@ -40,7 +42,14 @@ impl Secure {
         self.connector.get_or_try_init(|| self.build()).await
     }
 
-    /// The same stream over TLS, if the other side is who it should be.
+    /// When the certificate that servers are shown ends, if there is one.
+    pub(crate) fn shown_ends(&self) -> Option<SystemTime> {
+        let chain = &self.tls.client.as_ref()?.chain;
+        let own = CertificateDer::pem_slice_iter(chain).next()?.ok()?;
+        end_of(&own)
+    }
+
+    /// The same stream over TLS, and when the other side's certificate ends, if the other side is who it should be.
     ///
     /// # Errors
     /// If it is not, or the settings are of no use; nothing has been sent.
@@ -48,12 +57,16 @@ impl Secure {
         &self,
         host: &str,
         stream: TcpStream,
-    ) -> Result<TlsStream<TcpStream>, Fault> {
+    ) -> Result<(TlsStream<TcpStream>, Option<SystemTime>), Fault> {
         let connector = self.ready().await?;
         let name = ServerName::try_from(host.to_owned()).map_err(|_| {
             Fault::never(Class::Tls).saying("the host is not a name a certificate can have")
         })?;
-        connector.connect(name, stream).await.map_err(|error| Fault::connecting(&error))
+        let stream = connector.connect(name, stream).await;
+        let stream = stream.map_err(|error| Fault::connecting(&error))?;
+        let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
+        let ends = certificates.first().and_then(|certificate| end_of(certificate));
+        Ok((stream, ends))
     }
 
     async fn build(&self) -> Result<TlsConnector, Fault> {

@@ -53,7 +53,7 @@ impl Sentinels {
     }
 
     async fn ask(&self, sentinel: &Endpoint) -> Result<Option<Endpoint>, Fault> {
-        let (mut connection, driver) = self.dial.open(sentinel).await?;
+        let (mut connection, driver, _) = self.dial.open(sentinel).await?;
         let mut question = Cmd::new();
         question.arg("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(&self.group);
         let reply = tokio::select! {

@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Duration, Instant, sleep, timeout, timeout_at};
@@ -12,6 +13,7 @@ use tollgate_core::breaker::Status;
 use super::backoff::Backoff;
 use super::dial::Dial;
 use super::event::{Event, Events};
+use super::expiry;
 use super::gate::Gate;
 use super::identity::{self, Identity};
 use super::live::{Live, Sent};
@@ -31,6 +33,7 @@ pub(crate) struct Server {
     shared: Arc<Shared>,
     live: watch::Receiver<Option<Arc<Live>>>,
     _keeper: Task,
+    _watch: Task,
 }
 
 struct Shared {
@@ -46,6 +49,8 @@ struct Shared {
     lost: AtomicU64,
     // Relaxed: set before `live` is told of, which orders it.
     tried: AtomicBool,
+    /// When the certificate ends that it last showed.
+    ends: std::sync::Mutex<Option<SystemTime>>,
 }
 
 /// Where the server is.
@@ -72,6 +77,8 @@ pub struct ServerState {
     pub fault: Option<Fault>,
     /// How often the server came back without its data.
     pub lost: u64,
+    /// When the certificate ends that it last showed; none without TLS.
+    pub certificate_ends: Option<SystemTime>,
 }
 
 impl Server {
@@ -89,9 +96,11 @@ impl Server {
             identity: Mutex::new(None),
             lost: AtomicU64::new(0),
             tried: AtomicBool::new(false),
+            ends: std::sync::Mutex::new(None),
         });
         let keeper = Task::start(keep(Arc::clone(&shared)));
-        Server { shared, live, _keeper: keeper }
+        let watch = Task::start(watch(Arc::clone(&shared), live.clone()));
+        Server { shared, live, _keeper: keeper, _watch: watch }
     }
 
     /// Sends on the open connection. Without one it fails at once, unless the very first attempt to
@@ -152,6 +161,7 @@ impl Server {
             in_flight: live.as_ref().map_or(0, |live| live.in_flight()),
             fault: self.shared.last(),
             lost: self.shared.lost.load(Ordering::Relaxed),
+            certificate_ends: self.shared.ends(),
         }
     }
 
@@ -173,6 +183,10 @@ impl Shared {
 
     fn note(&self, fault: Option<Fault>) {
         *self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = fault;
+    }
+
+    fn ends(&self) -> Option<SystemTime> {
+        *self.ends.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     async fn find(&self) -> Result<Endpoint, Fault> {
@@ -210,11 +224,12 @@ async fn keep(shared: Arc<Shared>) {
 /// Opens a connection and watches it to its end; returns when it was opened.
 async fn connect(shared: &Arc<Shared>) -> Result<Instant, Fault> {
     let endpoint = shared.find().await?;
-    let (connection, driver) = shared.dial.open(&endpoint).await?;
+    let (connection, driver, ends) = shared.dial.open(&endpoint).await?;
     let since = Instant::now();
     let mut driver = Task::start(driver);
     let live = Arc::new(Live::new(connection, shared.dial.in_flight));
     shared.note(None);
+    *shared.ends.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = ends;
     shared.tried.store(true, Ordering::Relaxed);
     shared.live.send_replace(Some(Arc::clone(&live)));
     shared.events.tell(&Event::Connected { server: &shared.name });
@@ -258,6 +273,13 @@ async fn recognise(shared: &Shared, live: &Live) -> Fault {
         }
     }
     core::future::pending().await
+}
+
+/// Watches the server's certificate, from its first connection on.
+async fn watch(shared: Arc<Shared>, mut live: watch::Receiver<Option<Arc<Live>>>) {
+    // The sender lives as long as `shared`.
+    let _ = live.wait_for(Option::is_some).await;
+    expiry::watched(&shared.name, || shared.ends()).await;
 }
 
 /// Comes back once the sentinels name another server.

@@ -72,3 +72,22 @@ async fn sentinels_and_the_servers_they_name_are_asked_over_tls() {
     let keys = all.primary().command(&["KEYS", "tollgate:*ann*"]);
     assert_eq!(keys.items().len(), 1, "{keys:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_of_each_certificate_is_known_before_it_comes() {
+    let server = Server::redis().tls(Clients::Certified).start();
+    let days = std::time::Duration::from_secs(13 * 24 * 3_600);
+    let now = std::time::SystemTime::now();
+    server.renew_certificate(days);
+    let certificates = server.certificates();
+    let address = address("rediss", &[server.tls_port()], "", certificates.authority());
+    let address =
+        address.client_certificate(certificates.client(), certificates.client_key()).unwrap();
+    let stats = connected(&address).await.stats();
+    let left = stats.servers[0].certificate_ends.unwrap().duration_since(now).unwrap();
+    // In whole seconds.
+    assert!(left.abs_diff(days) < std::time::Duration::from_secs(10), "{left:?}");
+    // Two thousand years of its own.
+    let own = stats.own_certificate_ends.unwrap().duration_since(now).unwrap();
+    assert!(own > days * 1_000, "{own:?}");
+}
