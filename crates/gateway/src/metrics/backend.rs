@@ -2,6 +2,7 @@
 
 use std::fmt::Error;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
@@ -19,6 +20,7 @@ impl Collector for Backend {
         decisions(&stats, &mut encoder)?;
         errors(&stats, &mut encoder)?;
         servers(&stats, &mut encoder)?;
+        certificates(&stats, &mut encoder)?;
         latency(&stats, &mut encoder)
     }
 }
@@ -78,6 +80,26 @@ fn servers(stats: &Stats, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Err
     Ok(())
 }
 
+fn certificates(stats: &Stats, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
+    let help = "When a certificate ends: that of a server, or the one that servers are shown";
+    let name = "backend_certificate_expiry_timestamp_seconds";
+    let servers =
+        stats.servers.iter().map(|server| (server.name.as_str(), server.certificate_ends));
+    let all = servers.chain([("client", stats.own_certificate_ends)]);
+    let known: Vec<_> = all.filter_map(|(whose, ends)| Some((whose, ends?))).collect();
+    if known.is_empty() {
+        return Ok(());
+    }
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (whose, ends) in known {
+        let ends = ends.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        let labels = [("backend", "redis"), ("whose", whose)];
+        let ends = i64::try_from(ends).unwrap_or(i64::MAX);
+        family.encode_family(&labels)?.encode_gauge::<i64>(&ends)?;
+    }
+    Ok(())
+}
+
 fn latency(stats: &Stats, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
     let bounds = LATENCIES.iter().map(|bound| bound.as_secs_f64()).chain([f64::MAX]);
     let buckets: Vec<_> = bounds.zip(stats.latencies).collect();
@@ -101,4 +123,18 @@ fn counter(
     let labels = [("backend", "redis")];
     let mut metric = family.encode_family(&labels)?;
     metric.encode_counter::<[(&str, &str); 0], _, u64>(&count, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_redis::Class;
+
+    #[test]
+    fn the_page_tells_what_every_class_means() {
+        let page = include_str!("../../docs/server.md");
+        for class in Class::ALL {
+            let row = format!("| `{}` | {} |", class.name(), class.sentence());
+            assert!(page.contains(&row), "missing: {row}");
+        }
+    }
 }
