@@ -13,6 +13,7 @@ use tollgate_policy::RequestPath;
 
 use crate::framing::{Fault, HeadLimits};
 use crate::hop;
+use crate::opening::Transport;
 
 const NO_TUNNEL: Fault = Fault::new(StatusCode::NOT_IMPLEMENTED, "the gateway opens no tunnels");
 const EXPECTATION: Fault =
@@ -86,8 +87,9 @@ fn host(parts: &mut Parts) -> Result<(), Fault> {
     if parts.uri.scheme().is_none() && parts.uri.authority().is_some() {
         return Err(Fault::malformed("expected a path or a whole address as the target"));
     }
-    let of_line = line.map(|line| plain_host(line.as_bytes())).transpose()?;
-    let of_target = parts.uri.authority().map(|host| plain_host(host.as_str().as_bytes()));
+    let port = parts.extensions.get::<Transport>().copied().unwrap_or_default().port();
+    let of_line = line.map(|line| plain_host(line.as_bytes(), port)).transpose()?;
+    let of_target = parts.uri.authority().map(|host| plain_host(host.as_str().as_bytes(), port));
     let host = match (of_target.transpose()?, of_line) {
         (Some(target), Some(line)) if parts.version == Version::HTTP_2 && target != line => {
             return Err(ONE_HOST);
@@ -101,8 +103,8 @@ fn host(parts: &mut Parts) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A host in lower case, without the port that goes without saying and the dot behind the root.
-fn plain_host(text: &[u8]) -> Result<HeaderValue, Fault> {
+/// A host in lower case, without the dot behind the root and the port if it is the usual one.
+fn plain_host(text: &[u8], usual: u16) -> Result<HeaderValue, Fault> {
     let may_stand = |byte: &u8| byte.is_ascii_alphanumeric() || b".-_~:[]".contains(byte);
     let text = str::from_utf8(text).ok().filter(|text| text.bytes().all(|b| may_stand(&b)));
     let authority = text.and_then(|text| text.parse::<Authority>().ok()).ok_or(HOST_FORM)?;
@@ -113,7 +115,8 @@ fn plain_host(text: &[u8]) -> Result<HeaderValue, Fault> {
     }
     let text = match authority.port_u16() {
         None if authority.as_str().len() != authority.host().len() => return Err(HOST_FORM),
-        None | Some(80) => name.to_owned(),
+        None => name.to_owned(),
+        Some(port) if port == usual => name.to_owned(),
         Some(port) => format!("{name}:{port}"),
     };
     HeaderValue::from_str(&text).map_err(|_| HOST_FORM)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,9 +16,11 @@ use tollgate_redis::Redis;
 use tower_layer::Layer;
 
 use crate::admission::Admission;
+use crate::endpoint::Endpoint;
 use crate::front::Face;
 use crate::metrics::Metrics;
 use crate::noise::Noise;
+use crate::opening::{Opening, Transport};
 use crate::origin::{Origin, Server};
 use crate::settings::Settings;
 use crate::shared::{Asker, Shared};
@@ -89,6 +91,7 @@ pub(crate) struct Gateway {
     pub(crate) policy: Policy,
     pub(crate) limits: RateLimitLayer,
     pub(crate) admission: Admission,
+    pub(crate) opening: Arc<Opening>,
     pub(crate) kept: Kept,
 }
 
@@ -143,6 +146,12 @@ impl Plan {
         let Plan { settings, policy, clients, responder, .. } = self;
         let observer = kept.metrics.follow(&policy);
         let identity = clients.identity_headers().cloned().collect();
+        let opening = Arc::new(Opening {
+            balancers: settings.balancers.clone(),
+            tls: settings.tls.clone(),
+            per_client: settings.connections_per_client,
+            clients: clients.rule().clone(),
+        });
         let limits = RateLimitLayer::new(kept.store.clone(), policy)
             .clients(clients)
             .responder(responder)
@@ -151,7 +160,7 @@ impl Plan {
         // As the layer has it, so that what is explained is what is charged.
         let policy = limits.policy().clone();
         let admission = Admission { head: settings.connection.head, identity };
-        Gateway { settings, policy, limits, admission, kept }
+        Gateway { settings, policy, limits, admission, opening, kept }
     }
 }
 
@@ -175,6 +184,7 @@ impl Gateway {
             admission: self.admission.clone(),
             body: self.settings.body,
             connection: self.settings.connection,
+            opening: self.opening.clone(),
             grace: self.settings.shutdown,
             metrics: Some(self.kept.metrics.clone()),
         }
@@ -184,10 +194,12 @@ impl Gateway {
     pub(crate) fn announce(
         &self,
         out: &mut impl Write,
-        listen: SocketAddr,
-        metrics: Option<SocketAddr>,
+        listen: &[Endpoint],
+        metrics: Option<&Endpoint>,
     ) -> io::Result<()> {
-        writeln!(out, "tollgate listens on http://{listen}")?;
+        for endpoint in listen {
+            writeln!(out, "tollgate listens on {}", self.shown(endpoint))?;
+        }
         match &self.settings.upstream {
             None => writeln!(out, "  in front of an echo, since the file names no upstream")?,
             Some(authority) => writeln!(out, "  in front of http://{authority}")?,
@@ -208,15 +220,45 @@ impl Gateway {
             }
         }
         write!(out, "{}", crate::check::table(&self.policy))?;
-        let mut here = listen;
-        if listen.ip().is_unspecified() {
-            here.set_ip(match listen.is_ipv4() {
+        if let Some(first) = listen.first() {
+            writeln!(out, "\nTry it:\n  {}", self.try_it(first))?;
+        }
+        out.flush()
+    }
+
+    fn shown(&self, endpoint: &Endpoint) -> String {
+        match endpoint {
+            Endpoint::Tcp(address) => format!("{}://{address}", self.transport().scheme()),
+            Endpoint::Unix(_) => endpoint.to_string(),
+        }
+    }
+
+    /// What is spoken at the addresses.
+    fn transport(&self) -> Transport {
+        match self.opening.tls {
+            Some(_) => Transport::Tls,
+            None => Transport::Clear,
+        }
+    }
+
+    fn try_it(&self, endpoint: &Endpoint) -> String {
+        let mut address = match endpoint {
+            Endpoint::Tcp(address) => *address,
+            Endpoint::Unix(path) => {
+                return format!("curl -i --unix-socket {} http://localhost/", path.display());
+            }
+        };
+        if address.ip().is_unspecified() {
+            address.set_ip(match address.is_ipv4() {
                 true => Ipv4Addr::LOCALHOST.into(),
                 false => Ipv6Addr::LOCALHOST.into(),
             });
         }
-        writeln!(out, "\nTry it:\n  curl -i http://{here}/")?;
-        out.flush()
+        match self.transport() {
+            Transport::Clear => format!("curl -i http://{address}/"),
+            // The certificate is hardly for an address.
+            Transport::Tls => format!("curl -i --insecure https://{address}/"),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
-use std::net::SocketAddr;
+use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,14 +14,19 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
+use tollgate_http::client::Peer;
 
 use crate::body::AnswerBody;
+use crate::crowd::{Crowd, Entered};
+use crate::endpoint::Stream;
 use crate::framing::HeadLimits;
 use crate::front::{Behind, Front, refuse};
 use crate::in_flight::InFlight;
+use crate::noise::Noise;
+use crate::opening::{Caller, Opening, Unopened};
+use crate::tls::Agreed;
 use crate::wire::{Patience, Protocol, Refused, Wire};
 
 /// What a connection may cost us.
@@ -35,6 +40,16 @@ pub(crate) struct ConnectionLimits {
 
 /// Streams that one HTTP/2 connection may have open at once.
 const STREAMS: u32 = 100;
+/// Streams that an HTTP/2 client has opened and given up while nobody had looked at them yet; one more
+/// ends the connection, which is how a flood of such streams ends (CVE-2023-44487).
+const GIVEN_UP: usize = 20;
+/// Streams that were given up since the client broke the rules within them; one more ends the connection
+/// (CVE-2025-8671).
+const BROKEN: usize = 32;
+/// Bytes of answers that are held for one stream while its client does not take them.
+const HELD: usize = 64 * 1024;
+/// How long a balancer is waited for at least, since its header may have to be sent again.
+const BALANCER: Duration = Duration::from_secs(3);
 /// How often an HTTP/2 client with open streams is asked whether it is there, and how long it may
 /// take to say so.
 const PING: Duration = Duration::from_secs(20);
@@ -45,20 +60,26 @@ const LINGER: (Duration, usize) = (Duration::from_secs(1), 1024 * 1024);
 /// Serves a connection until it ends, is idle for too long, or `stop` becomes true and what is in
 /// flight is finished.
 pub(crate) async fn serve<S: Behind>(
-    stream: TcpStream,
-    peer: SocketAddr,
+    stream: Stream,
+    peer: Peer,
     front: Arc<Front<S>>,
-    limits: ConnectionLimits,
+    crowd: &Arc<Crowd>,
+    noise: &Noise,
     mut stop: watch::Receiver<bool>,
 ) {
-    let opened = Wire::open(stream, limits.head, limits.patience);
-    let opened = tokio::select! {
-        opened = opened => opened,
-        _ = stop.wait_for(|stop| *stop) => None,
+    let (limits, opening) = (front.connection(), front.opening());
+    let begun = tokio::select! {
+        begun = begin(stream, peer, &opening, limits, crowd) => begun,
+        _ = stop.wait_for(|stop| *stop) => return,
     };
-    let Some((wire, protocol)) = opened else {
-        return;
+    let Begun { wire, protocol, caller, entered } = match begun {
+        Ok(begun) => begun,
+        Err(unopened) => return front.unopened(&unopened, noise),
     };
+    // It counts until it ends.
+    let _entered = entered;
+    drop(opening);
+    let caller = Arc::new(caller);
     let in_flight = InFlight::default();
     let answering = in_flight.clone();
     let refused = wire.refused();
@@ -67,10 +88,10 @@ pub(crate) async fn serve<S: Behind>(
         // Relaxed: hyper asks for one request of a connection after the other.
         let nth = heads.fetch_add(1, Ordering::Relaxed);
         let (front, refused) = (front.clone(), refused.clone());
-        let begun = in_flight.begin();
+        let (caller, begun) = (caller.clone(), in_flight.begin());
         // Boxed, since hyper polls an HTTP/1 connection in place only where it may be moved.
         Box::pin(async move {
-            let response = answer(&front, request, peer, nth, &refused).await;
+            let response = answer(&front, request, &caller, nth, &refused).await;
             Ok::<_, Infallible>(response.map(|body| begun.answer(body)))
         })
     });
@@ -104,6 +125,9 @@ pub(crate) async fn serve<S: Behind>(
             let connection = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .max_concurrent_streams(STREAMS)
+                .max_pending_accept_reset_streams(GIVEN_UP)
+                .max_local_error_reset_streams(BROKEN)
+                .max_send_buf_size(HELD)
                 .max_header_list_size(u32::try_from(limits.head.bytes).unwrap_or(u32::MAX))
                 .keep_alive_interval(PING)
                 .serve_connection(TokioIo::new(wire), service);
@@ -127,22 +151,56 @@ pub(crate) async fn serve<S: Behind>(
     }
 }
 
+/// A connection whose protocol is known.
+struct Begun {
+    wire: Wire<Stream>,
+    protocol: Protocol,
+    caller: Caller,
+    entered: Option<Entered>,
+}
+
+/// Reads what stands before HTTP and the first bytes of it, all within the time of one head.
+async fn begin(
+    stream: Stream,
+    peer: Peer,
+    opening: &Opening,
+    limits: ConnectionLimits,
+    crowd: &Arc<Crowd>,
+) -> Result<Begun, Unopened> {
+    let mut patience = limits.patience.head;
+    if opening.is_balancer(peer) {
+        patience = patience.max(BALANCER);
+    }
+    let begun = async {
+        let opened = opening.open(stream, peer, crowd).await?;
+        let wire = Wire::open(opened.stream, limits.head, limits.patience).await;
+        let (wire, protocol) = wire.ok_or(Unopened::Left)?;
+        match (opened.agreed, protocol) {
+            (Some(Agreed::Http1), Protocol::Http2) | (Some(Agreed::Http2), Protocol::Http1) => {
+                Err(Unopened::Handshake(io::Error::other("another protocol than was agreed on")))
+            }
+            _ => Ok(Begun { wire, protocol, caller: opened.caller, entered: opened.entered }),
+        }
+    };
+    timeout(patience, begun).await.unwrap_or(Err(Unopened::Slow))
+}
+
 async fn answer<S: Behind>(
     front: &Front<S>,
     request: Request<Incoming>,
-    peer: SocketAddr,
+    caller: &Caller,
     nth: u64,
     refused: &Refused,
 ) -> Response<AnswerBody> {
     match refused.get() {
         Some((place, fault)) if *place == nth => refuse(fault.clone(), request.version()),
-        _ => front.answer(request, peer).await,
+        _ => front.answer(request, caller).await,
     }
 }
 
 /// Closes the writing half first and reads what still comes for a moment. A close with bytes unread
 /// would reset the connection, and the client would lose the answer on its way.
-async fn linger(mut stream: TcpStream) {
+async fn linger(mut stream: Stream) {
     let (patience, bytes) = LINGER;
     let drained = async {
         stream.shutdown().await?;
@@ -154,7 +212,7 @@ async fn linger(mut stream: TcpStream) {
                 break;
             }
         }
-        Ok::<_, std::io::Error>(())
+        Ok::<_, io::Error>(())
     };
     // Nothing is owed to a client that goes on.
     let _ = timeout(patience, drained).await;

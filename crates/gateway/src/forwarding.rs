@@ -3,6 +3,9 @@
 use std::net::IpAddr;
 
 use http::header::{FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue};
+use tollgate_http::client::Peer;
+
+use crate::opening::Transport;
 
 const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -43,29 +46,40 @@ pub(crate) fn is_claim(name: &HeaderName) -> bool {
 }
 
 /// Sets the headers that tell the upstream who is asking. `identity` are further headers that only
-/// a proxy of ours may send.
-pub(crate) fn tell(headers: &mut HeaderMap, peer: IpAddr, trust: Trust, identity: &[HeaderName]) {
-    let peer = peer.to_canonical();
+/// a proxy of ours may send. A Unix socket has no address: of it nothing is added to what proxies say.
+pub(crate) fn tell(
+    headers: &mut HeaderMap,
+    peer: Peer,
+    transport: Transport,
+    trust: Trust,
+    identity: &[HeaderName],
+) {
     if trust == Trust::Nobody {
         let claims: Vec<_> = headers.keys().filter(|name| is_claim(name)).cloned().collect();
         for name in claims.iter().chain(identity) {
             headers.remove(name);
         }
     }
-    append(headers, FOR, &peer.to_string());
-    if headers.contains_key(FORWARDED) {
-        let node = match peer {
-            IpAddr::V4(v4) => format!("for={v4}"),
-            IpAddr::V6(v6) => format!("for=\"[{v6}]\""),
-        };
-        append(headers, FORWARDED, &node);
+    if let Peer::Address(address) = peer {
+        tell_address(headers, address.to_canonical());
     }
     if !headers.contains_key(PROTO) {
-        headers.insert(PROTO, HeaderValue::from_static("http"));
+        headers.insert(PROTO, HeaderValue::from_static(transport.scheme()));
     }
     if let (false, Some(host)) = (headers.contains_key(FORWARDED_HOST), headers.get(HOST)) {
         let host = host.clone();
         headers.insert(FORWARDED_HOST, host);
+    }
+}
+
+fn tell_address(headers: &mut HeaderMap, address: IpAddr) {
+    append(headers, FOR, &address.to_string());
+    if headers.contains_key(FORWARDED) {
+        let node = match address {
+            IpAddr::V4(v4) => format!("for={v4}"),
+            IpAddr::V6(v6) => format!("for=\"[{v6}]\""),
+        };
+        append(headers, FORWARDED, &node);
     }
 }
 
@@ -87,14 +101,15 @@ fn append(headers: &mut HeaderMap, name: HeaderName, item: &str) {
 mod tests {
     use super::*;
 
-    const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(203, 0, 113, 9));
+    const PEER: Peer = Peer::Address(IpAddr::V4(std::net::Ipv4Addr::new(203, 0, 113, 9)));
 
-    fn told(trust: Trust, lines: &[(&'static str, &str)]) -> Vec<(String, String)> {
+    fn told(peer: Peer, trust: Trust, lines: &[(&'static str, &str)]) -> Vec<(String, String)> {
         let mut headers = HeaderMap::new();
         for (name, value) in lines {
             headers.append(*name, value.parse().unwrap());
         }
-        tell(&mut headers, PEER, trust, &[HeaderName::from_static("x-user")]);
+        let identity = [HeaderName::from_static("x-user")];
+        tell(&mut headers, peer, Transport::Tls, trust, &identity);
         let text = |(name, value): (&HeaderName, &HeaderValue)| {
             (name.to_string(), value.to_str().unwrap().to_owned())
         };
@@ -110,11 +125,12 @@ mod tests {
     #[test]
     fn what_an_unknown_peer_claims_is_replaced() {
         let told = told(
+            PEER,
             Trust::Nobody,
             &[
                 ("host", "shop.test"),
                 ("x-forwarded-for", "6.6.6.6"),
-                ("x-forwarded-proto", "https"),
+                ("x-forwarded-proto", "http"),
                 ("x-forwarded-host", "evil.test"),
                 ("x-forwarded-prefix", "/admin"),
                 ("forwarded", "for=6.6.6.6"),
@@ -134,7 +150,7 @@ mod tests {
                 ("host", "shop.test"),
                 ("x-forwarded-for", "203.0.113.9"),
                 ("x-forwarded-host", "shop.test"),
-                ("x-forwarded-proto", "http"),
+                ("x-forwarded-proto", "https"),
             ]
         );
     }
@@ -142,6 +158,7 @@ mod tests {
     #[test]
     fn what_a_proxy_of_ours_says_is_kept_and_added_to() {
         let told = told(
+            PEER,
             Trust::Proxy,
             &[
                 ("host", "inner.test"),
@@ -164,5 +181,16 @@ mod tests {
                 ("x-user", "ann"),
             ]
         );
+    }
+
+    #[test]
+    fn what_a_unix_socket_claims_is_dropped_as_anybodys_and_no_address_is_made_up() {
+        let claims = [("x-forwarded-for", "6.6.6.6"), ("x-user", "root")];
+        let by_nobody = told(Peer::Unix, Trust::Nobody, &claims);
+        assert_eq!(pairs(&by_nobody), [("x-forwarded-proto", "https")]);
+        let by_proxy = told(Peer::Unix, Trust::Proxy, &claims);
+        let kept =
+            [("x-forwarded-for", "6.6.6.6"), ("x-forwarded-proto", "https"), ("x-user", "root")];
+        assert_eq!(pairs(&by_proxy), kept);
     }
 }

@@ -1,7 +1,6 @@
 //! What every request meets first and every answer last.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +12,6 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::time::Instant;
-use tollgate_http::client::Peer;
 use tower_service::Service;
 
 use crate::admission::Admission;
@@ -21,6 +19,8 @@ use crate::body::{AnswerBody, BodyLimits, BoxError, ClientBody};
 use crate::connection::ConnectionLimits;
 use crate::framing::Fault;
 use crate::metrics::Metrics;
+use crate::noise::Noise;
+use crate::opening::{Caller, Opening, Transport, Unopened};
 use crate::problem::problem;
 
 /// What stands behind a front: any service that has an answer to every request.
@@ -62,18 +62,31 @@ impl<S: Behind> Front<S> {
         self.0.load().connection
     }
 
+    /// How a new connection is opened.
+    pub(crate) fn opening(&self) -> Arc<Opening> {
+        self.0.load().opening.clone()
+    }
+
+    /// Takes note of a connection that was closed before HTTP began.
+    pub(crate) fn unopened(&self, why: &Unopened, noise: &Noise) {
+        if let Some(metrics) = &self.0.load().metrics {
+            metrics.unopened(why);
+        }
+        noise.tell_unopened(why);
+    }
+
     /// How long what is in flight is waited for, once the gateway is told to stop.
     pub(crate) fn grace(&self) -> Duration {
         self.0.load().grace
     }
 
-    /// Answers one request of `peer`.
+    /// Answers one request of `caller`.
     pub(crate) async fn answer(
         &self,
         request: Request<Incoming>,
-        peer: SocketAddr,
+        caller: &Caller,
     ) -> Response<AnswerBody> {
-        self.0.load_full().answer(request, peer).await
+        self.0.load_full().answer(request, caller).await
     }
 }
 
@@ -83,15 +96,16 @@ pub(crate) struct Face<S> {
     pub(crate) admission: Admission,
     pub(crate) body: BodyLimits,
     pub(crate) connection: ConnectionLimits,
+    pub(crate) opening: Arc<Opening>,
     pub(crate) grace: Duration,
     /// `None` for answers that are no traffic.
     pub(crate) metrics: Option<Arc<Metrics>>,
 }
 
 impl<S: Behind> Face<S> {
-    async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<AnswerBody> {
+    async fn answer(&self, request: Request<Incoming>, caller: &Caller) -> Response<AnswerBody> {
         let (since, version) = (Instant::now(), request.version());
-        let response = match self.admit(request, peer) {
+        let response = match self.admit(request, caller) {
             Err(fault) => refuse(fault, version),
             Ok(request) => {
                 let mut behind = self.behind.clone();
@@ -109,11 +123,17 @@ impl<S: Behind> Face<S> {
     fn admit(
         &self,
         request: Request<Incoming>,
-        peer: SocketAddr,
+        caller: &Caller,
     ) -> Result<Request<ClientBody>, Fault> {
         let (mut parts, body) = request.into_parts();
+        parts.extensions.insert(caller.peer);
+        if caller.transport != Transport::Clear {
+            parts.extensions.insert(caller.transport);
+        }
+        if let Some(certificate) = &caller.certificate {
+            parts.extensions.insert(certificate.clone());
+        }
         self.admission.admit(&mut parts)?;
-        parts.extensions.insert(Peer::from(peer));
         Ok(Request::from_parts(parts, ClientBody::new(body, self.body)?))
     }
 }

@@ -1,16 +1,19 @@
 //! Taking connections until told to stop, whatever happens to single ones.
 
+use std::future::poll_fn;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tollgate_http::client::Peer;
 
 use crate::connection;
+use crate::crowd::Crowd;
+use crate::endpoint::{Listener, Stream};
 use crate::front::{Behind, Front};
 use crate::noise::{Event, Noise};
 
@@ -20,30 +23,33 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Serves all connections until `stop` becomes true, then finishes what is in flight, for as long as
 /// the front grants. Tells how many connections had to be cut off.
 pub(crate) async fn run<S: Behind>(
-    listener: TcpListener,
+    listeners: Vec<Listener>,
     front: Arc<Front<S>>,
     most: usize,
     noise: Arc<Noise>,
     mut stop: watch::Receiver<bool>,
 ) -> usize {
     let places = Arc::new(Semaphore::new(most));
+    let crowd = Arc::<Crowd>::default();
     let mut connections = JoinSet::new();
+    let mut turn = 0;
     loop {
         let accepted = tokio::select! {
-            accepted = accept(&listener, &places, &noise) => accepted,
+            accepted = accept(&listeners, &mut turn, &places, &noise) => accepted,
             Some(_) = connections.join_next() => continue,
             _ = stop.wait_for(|stop| *stop) => break,
         };
         let Some((place, stream, peer)) = accepted else {
             continue;
         };
-        let (front, limits, stop) = (front.clone(), front.connection(), stop.clone());
+        let (front, crowd) = (front.clone(), crowd.clone());
+        let (noise, stop) = (noise.clone(), stop.clone());
         connections.spawn(async move {
-            connection::serve(stream, peer, front, limits, stop).await;
+            connection::serve(stream, peer, front, &crowd, &noise, stop).await;
             drop(place);
         });
     }
-    drop(listener);
+    drop(listeners);
     let finished = async { while connections.join_next().await.is_some() {} };
     let _ = timeout(front.grace(), finished).await;
     let cut_off = connections.len();
@@ -51,22 +57,30 @@ pub(crate) async fn run<S: Behind>(
     cut_off
 }
 
-type Accepted = (OwnedSemaphorePermit, TcpStream, SocketAddr);
+type Accepted = (OwnedSemaphorePermit, Stream, Peer);
 
-/// Takes one connection, once there is a place for it; `None` when that failed.
+/// Takes one connection, once there is a place for it; `None` when that failed. Whoever's `turn` it is
+/// goes first, so that no listener waits for ever behind a busy one.
 async fn accept(
-    listener: &TcpListener,
+    listeners: &[Listener],
+    turn: &mut usize,
     places: &Arc<Semaphore>,
     noise: &Noise,
 ) -> Option<Accepted> {
     // The semaphore is never closed.
     let place = places.clone().acquire_owned().await.ok()?;
-    match listener.accept().await {
-        Ok((stream, peer)) => {
-            // Only a delay is lost when it cannot be set.
-            let _ = stream.set_nodelay(true);
-            Some((place, stream, peer))
+    let accepted = poll_fn(|cx| {
+        let in_turn = listeners.iter().enumerate().cycle().skip(*turn).take(listeners.len());
+        for (nth, listener) in in_turn {
+            if let Poll::Ready(accepted) = listener.poll_accept(cx) {
+                *turn = (nth + 1) % listeners.len();
+                return Poll::Ready(accepted);
+            }
         }
+        Poll::Pending
+    });
+    match accepted.await {
+        Ok((stream, peer)) => Some((place, stream, peer)),
         Err(error) => {
             if !is_of_one_connection(&error) {
                 noise.tell(Event::AcceptFailed, &error);

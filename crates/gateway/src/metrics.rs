@@ -3,6 +3,7 @@
 mod backend;
 mod limits;
 mod status;
+mod unopened;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,6 +26,9 @@ pub(crate) use status::Loaded;
 
 use limits::Series;
 use status::Status;
+use unopened::Closed;
+
+use crate::opening::Unopened;
 
 /// Seconds; from what a refusal takes to what no client waits for.
 const BUCKETS: [f64; 11] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 5.0, 30.0];
@@ -34,6 +38,7 @@ pub(crate) struct Metrics {
     registry: Registry,
     status: Status,
     series: Series,
+    closed: Closed,
     answers: Classes,
     upstream: Classes,
     no_answer: Counter,
@@ -49,6 +54,7 @@ impl Metrics {
         let no_answer = Counter::default();
         let status = Status::register(&mut registry);
         let series = Series::register(&mut registry);
+        let closed = Closed::register(&mut registry);
         let answers = Classes::register("answers", "Answers given to clients", &mut registry);
         let upstream =
             Classes::register("upstream_answers", "Answers of the upstream", &mut registry);
@@ -66,7 +72,7 @@ impl Metrics {
         if let Some(shared) = shared {
             registry.register_collector(Box::new(backend::Backend(shared)));
         }
-        Metrics { registry, status, series, answers, upstream, no_answer, seconds, store }
+        Metrics { registry, status, series, closed, answers, upstream, no_answer, seconds, store }
     }
 
     /// Counters of this policy's limits, which are in force from now on.
@@ -77,6 +83,11 @@ impl Metrics {
     /// Takes note of an attempt to put a file in force.
     pub(crate) fn reloaded(&self, loaded: Loaded) {
         self.status.reloaded(loaded);
+    }
+
+    /// Takes note of a connection that was closed before HTTP began.
+    pub(crate) fn unopened(&self, why: &Unopened) {
+        self.closed.count(why);
     }
 
     /// Takes note of the upstream's answer; `None` when it gave none.

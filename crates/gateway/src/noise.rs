@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use crate::opening::Unopened;
+
 /// How often what repeats is summed up.
 const EVERY: Duration = Duration::from_secs(10);
 
@@ -16,15 +18,30 @@ pub(crate) enum Event {
     AcceptFailed,
     /// The upstream gave no answer.
     UpstreamFailed,
+    /// A balancer did not begin with a PROXY header.
+    NoProxyHeader,
+    /// A client and we could not agree on TLS.
+    HandshakeFailed,
+    /// A client wanted more connections than it may have.
+    Crowded,
 }
 
 impl Event {
-    const ALL: [Event; 2] = [Event::AcceptFailed, Event::UpstreamFailed];
+    const ALL: [Event; 5] = [
+        Event::AcceptFailed,
+        Event::UpstreamFailed,
+        Event::NoProxyHeader,
+        Event::HandshakeFailed,
+        Event::Crowded,
+    ];
 
     fn text(self) -> &'static str {
         match self {
             Event::AcceptFailed => "could not take a connection",
             Event::UpstreamFailed => "the upstream gave no answer",
+            Event::NoProxyHeader => "a peer in `proxy_protocol` sent no PROXY header",
+            Event::HandshakeFailed => "a client could not be agreed with on TLS",
+            Event::Crowded => "a client had `connections_per_client` open and wanted one more",
         }
     }
 }
@@ -44,6 +61,17 @@ impl Noise {
         let count = self.count(event).map_or(0, |count| count.fetch_add(1, Ordering::Relaxed));
         if count == 0 {
             tracing::warn!(%cause, "{}", event.text());
+        }
+    }
+
+    /// Tells why a connection was closed before HTTP began, if anybody is at fault.
+    pub(crate) fn tell_unopened(&self, why: &Unopened) {
+        match why {
+            // Slow clients are many, and no mistake of anybody's.
+            Unopened::Left | Unopened::Slow => {}
+            Unopened::ProxyHeader(error) => self.tell(Event::NoProxyHeader, error),
+            Unopened::Handshake(error) => self.tell(Event::HandshakeFailed, error),
+            Unopened::Crowded => self.tell(Event::Crowded, &"it was closed"),
         }
     }
 

@@ -76,8 +76,9 @@ impl Origin {
             true => Trust::Proxy,
             false => Trust::Nobody,
         };
-        if let Some(Peer::Address(peer)) = request.extensions().get().copied() {
-            forwarding::tell(request.headers_mut(), peer, trust, &self.identity);
+        let transport = request.extensions().get().copied().unwrap_or_default();
+        if let Some(peer) = request.extensions().get::<Peer>().copied() {
+            forwarding::tell(request.headers_mut(), peer, transport, trust, &self.identity);
         }
         Ok(Target::Path)
     }

@@ -1,26 +1,26 @@
 //! `tollgate serve`: the gateway from start to stop.
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::admission::Admission;
 use crate::assemble::{Kept, Plan};
+use crate::endpoint::{Endpoint, Listener};
 use crate::front::{Face, Front};
 use crate::listener;
 use crate::metrics::Loaded;
 use crate::notify::{Manager, State};
+use crate::opening::Opening;
 use crate::page::Page;
 use crate::probes::{self, Phase};
 use crate::reload::Running;
-use crate::settings::{MetricsAt, Settings};
+use crate::settings::{Listen, MetricsAt, Settings};
 use crate::shared::Asker;
 use crate::watch::Watch;
 
@@ -36,10 +36,10 @@ pub(crate) async fn serve(file: PathBuf, plan: Plan, mut watch: Watch) -> io::Re
     let gateway = plan.start(Asker::Gateway).map_err(io::Error::other)?;
     let settings = gateway.settings.clone();
     let manager = Manager::of_this_process();
-    let listener = listen(settings.listen).await?;
+    let listeners = listen(&settings.listen).await?;
     let metrics = metrics_listener(settings.metrics).await?;
-    let (address, metrics_address) =
-        (listener.local_addr()?, metrics.as_ref().map(TcpListener::local_addr).transpose()?);
+    let endpoints = listeners.iter().map(Listener::endpoint).collect::<io::Result<Vec<_>>>()?;
+    let metrics_endpoint = metrics.as_ref().map(Listener::endpoint).transpose()?;
     let mut running = Running::new(file, &gateway, watch);
     let kept = &gateway.kept;
 
@@ -49,11 +49,12 @@ pub(crate) async fn serve(file: PathBuf, plan: Plan, mut watch: Watch) -> io::Re
     let (stop_page, page_stopped) = watch::channel(false);
     let page = metrics.map(|listener| {
         let front = page(kept, &settings, phases);
-        tokio::spawn(listener::run(listener, front, SCRAPERS, kept.noise.clone(), page_stopped))
+        let noise = kept.noise.clone();
+        tokio::spawn(listener::run(vec![listener], front, SCRAPERS, noise, page_stopped))
     });
     let (stop, stopped) = watch::channel(false);
     let mut traffic = tokio::spawn(listener::run(
-        listener,
+        listeners,
         running.front(),
         settings.connections,
         kept.noise.clone(),
@@ -64,11 +65,13 @@ pub(crate) async fn serve(file: PathBuf, plan: Plan, mut watch: Watch) -> io::Re
     if let Some((_, redis)) = &kept.shared {
         let _ = tokio::time::timeout(CONNECTED, redis.connected()).await;
     }
-    let _ = gateway.announce(&mut io::stdout().lock(), address, metrics_address);
+    let _ = gateway.announce(&mut io::stdout().lock(), &endpoints, metrics_endpoint.as_ref());
     // Else what the file said first would be kept for ever.
     let noise = kept.noise.clone();
     drop(gateway);
-    tracing::info!(listen = %address, "serving");
+    for endpoint in &endpoints {
+        tracing::info!(listen = %endpoint, "serving");
+    }
     phase.send_replace(Phase::Ready);
     manager.tell(State::Ready, "serving");
 
@@ -155,20 +158,24 @@ fn page(kept: &Kept, settings: &Settings, phase: watch::Receiver<Phase>) -> Arc<
         admission: Admission { head: settings.connection.head, identity: Arc::default() },
         body: settings.body,
         connection: settings.connection,
+        opening: Arc::new(Opening::plain()),
         // A scrape is short: none is waited for.
         grace: Duration::ZERO,
         metrics: None,
     }))
 }
 
-async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    TcpListener::bind(address).await.map_err(|error| {
-        io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
-    })
+async fn listen(listen: &Listen) -> io::Result<Vec<Listener>> {
+    let mut listeners = Vec::new();
+    for endpoint in &listen.endpoints {
+        listeners.push(endpoint.listen(listen.socket_mode).await?);
+    }
+    Ok(listeners)
 }
 
 /// The usual address may be taken by another gateway on this machine; one that was asked for may not.
-async fn metrics_listener(at: MetricsAt) -> io::Result<Option<TcpListener>> {
+async fn metrics_listener(at: MetricsAt) -> io::Result<Option<Listener>> {
+    let listen = async |address| Endpoint::Tcp(address).listen(None).await;
     match at {
         MetricsAt::Off => Ok(None),
         MetricsAt::Address(address) => listen(address).await.map(Some),

@@ -1,5 +1,8 @@
 //! The `[server]` section: where to listen, where to send requests, and what any of it may cost.
 
+mod listen;
+mod tls;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -7,25 +10,34 @@ use std::time::Duration;
 use http::Uri;
 use http::uri::{Authority, Scheme};
 use tollgate_core::Span;
+use tollgate_http::client::Proxies;
 use tollgate_policy::config::{Problem, Section, Text};
 
 use crate::body::BodyLimits;
 use crate::connection::ConnectionLimits;
 use crate::framing::HeadLimits;
 use crate::log::LogFormat;
+use crate::tls::Tls;
 use crate::upstream::UpstreamPatience;
 use crate::wire::Patience;
+
+pub(crate) use listen::Listen;
 
 /// The `[server]` section; every key has a default. `docs/server.md` shows them all.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    pub(crate) listen: SocketAddr,
+    pub(crate) listen: Listen,
+    /// Whose connections begin with a PROXY header.
+    pub(crate) balancers: Proxies,
+    /// What TLS is spoken by, if it is.
+    pub(crate) tls: Option<Tls>,
     /// `None` for the echo.
     pub(crate) upstream: Option<Authority>,
     pub(crate) metrics: MetricsAt,
     pub(crate) log: LogFormat,
     pub(crate) connection: ConnectionLimits,
     pub(crate) connections: usize,
+    pub(crate) connections_per_client: usize,
     /// Keys that the limits keep count of at most.
     pub(crate) keys: u64,
     pub(crate) body: BodyLimits,
@@ -62,11 +74,17 @@ impl Settings {
         let timeouts = server.as_mut().and_then(|server| server.section("timeouts"));
         let sizes = server.as_mut().and_then(|server| server.section("sizes"));
         let (mut timeouts, mut sizes) = (Timeouts(timeouts), Sizes(sizes));
-        let listen = server.as_mut().and_then(listen).unwrap_or(local(8080));
+        let listen = server.as_mut().map(Listen::read).unwrap_or_default();
+        let addresses: Vec<_> = listen.addresses().collect();
+        let tls = server.as_mut().and_then(|server| server.section("tls"));
+        let connections = sizes.take("connections", 1, 1_000_000).unwrap_or(10_000);
+        let per_client = sizes.take("connections_per_client", 1, 1_000_000);
         Settings {
             listen,
-            upstream: server.as_mut().and_then(|server| upstream(server, listen)),
-            metrics: (server.as_mut().and_then(|server| metrics(server, listen)))
+            balancers: server.as_mut().map(listen::balancers).unwrap_or_default(),
+            tls: tls.and_then(tls::read),
+            upstream: server.as_mut().and_then(|server| upstream(server, &addresses)),
+            metrics: (server.as_mut().and_then(|server| metrics(server, &addresses)))
                 .unwrap_or(MetricsAt::Usual),
             log: server
                 .as_mut()
@@ -86,7 +104,9 @@ impl Settings {
                 },
                 idle: timeouts.take("idle", 60),
             },
-            connections: sizes.take("connections", 1, 1_000_000).unwrap_or(10_000),
+            connections,
+            // One alone leaves half of the places to the others.
+            connections_per_client: per_client.unwrap_or(connections.div_ceil(2)),
             keys: sizes.number("keys", 1..=1 << 29).unwrap_or(1_000_000),
             body: BodyLimits {
                 bytes: sizes.number("body_bytes", 0..=1 << 53),
@@ -141,11 +161,6 @@ impl Sizes<'_> {
 
 const ADDRESS: &str = "an address with a port, such as `0.0.0.0:8080` or `[::1]:8080`";
 
-fn listen(server: &mut Section<'_>) -> Option<SocketAddr> {
-    let text = server.text("listen", ADDRESS)?;
-    address(server, &text)
-}
-
 fn address(server: &Section<'_>, text: &Text) -> Option<SocketAddr> {
     let address = text.as_str().parse();
     if address.is_err() {
@@ -155,7 +170,7 @@ fn address(server: &Section<'_>, text: &Text) -> Option<SocketAddr> {
     address.ok()
 }
 
-fn upstream(server: &mut Section<'_>, listen: SocketAddr) -> Option<Authority> {
+fn upstream(server: &mut Section<'_>, listen: &[SocketAddr]) -> Option<Authority> {
     const EXPECTED: &str = "the address of an HTTP server, such as `http://127.0.0.1:3000`";
     let text = server.text("upstream", EXPECTED)?;
     let refuse = |why| {
@@ -181,9 +196,12 @@ fn upstream(server: &mut Section<'_>, listen: SocketAddr) -> Option<Authority> {
         return refuse("the upstream has a path, but requests keep their own");
     }
     let host = authority.host().trim_matches(['[', ']']);
-    let ip = if host == "localhost" { Ok(listen.ip()) } else { host.parse() };
+    let itself = |listen: &SocketAddr, port| {
+        let ip = if host == "localhost" { Ok(listen.ip()) } else { host.parse() };
+        ip.is_ok_and(|ip| is_taken(*listen, SocketAddr::new(ip, port)))
+    };
     let port = authority.port_u16().unwrap_or(80);
-    if ip.is_ok_and(|ip| is_taken(listen, SocketAddr::new(ip, port))) {
+    if listen.iter().any(|listen| itself(listen, port)) {
         return refuse("the upstream is the gateway itself, which would ask itself for ever");
     }
     Some(authority.clone())
@@ -199,13 +217,13 @@ fn is_taken(listen: SocketAddr, address: SocketAddr) -> bool {
     same && listen.port() == address.port() && listen.port() != 0
 }
 
-fn metrics(server: &mut Section<'_>, listen: SocketAddr) -> Option<MetricsAt> {
+fn metrics(server: &mut Section<'_>, listen: &[SocketAddr]) -> Option<MetricsAt> {
     let text = server.text("metrics", "an address with a port, or `off`")?;
     if text.as_str() == "off" {
         return Some(MetricsAt::Off);
     }
     let address = address(server, &text)?;
-    if is_taken(listen, address) {
+    if listen.iter().any(|listen| is_taken(*listen, address)) {
         let message = "the metrics are where the traffic comes in";
         server.reading().refuse(
             &text,

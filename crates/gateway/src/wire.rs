@@ -57,26 +57,23 @@ pub(crate) struct Wire<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
-    /// Reads until the protocol is known. `None` when the client left or said too little in time.
+    /// Reads until the protocol is known. `None` when the client left before.
     pub(crate) async fn open(
         mut stream: S,
         limits: HeadLimits,
         patience: Patience,
     ) -> Option<(Wire<S>, Protocol)> {
         let mut unread = BytesMut::with_capacity(PORTION);
-        let known = async {
-            loop {
-                if unread.starts_with(PREFACE) {
-                    return Some(Protocol::Http2);
-                }
-                if !PREFACE.starts_with(&unread) {
-                    return Some(Protocol::Http1);
-                }
-                let read = std::future::poll_fn(|cx| fill(&mut stream, cx, &mut unread)).await;
-                read.ok().filter(|read| *read > 0)?;
+        let protocol = loop {
+            if unread.starts_with(PREFACE) {
+                break Protocol::Http2;
             }
+            if !PREFACE.starts_with(&unread) {
+                break Protocol::Http1;
+            }
+            let read = std::future::poll_fn(|cx| fill(&mut stream, cx, &mut unread)).await;
+            read.ok().filter(|read| *read > 0)?;
         };
-        let protocol = tokio::time::timeout(patience.head, known).await.ok()??;
         let framing = match protocol {
             Protocol::Http1 => Some(Framing::new(limits)),
             Protocol::Http2 => None,

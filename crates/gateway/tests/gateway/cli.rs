@@ -287,7 +287,7 @@ const BEFORE_PRODUCTION: &str = include_str!("../../docs/before_production.md");
 #[test]
 fn every_documented_example_is_a_file_that_can_be_used() {
     let examples: Vec<_> = DOCUMENT.split("```toml\n").skip(1).collect();
-    assert_eq!(examples.len(), 4);
+    assert_eq!(examples.len(), 5);
     for example in examples {
         let text = example.split("```").next().unwrap();
         let file = Scratch::new("example.toml", text);
@@ -299,13 +299,13 @@ fn every_documented_example_is_a_file_that_can_be_used() {
 
 #[test]
 fn every_key_and_every_metric_is_documented() {
-    for section in ["server", "server.timeouts", "server.sizes", "store"] {
+    for section in ["server", "server.timeouts", "server.sizes", "server.tls", "store"] {
         let file = Scratch::new("unknown.toml", &format!("[{section}]\nunknown = 1\n"));
         let told = String::from_utf8(run(&["check", file.path()]).stderr).unwrap();
         let known = told.split("expected one of ").nth(1).unwrap().lines().next().unwrap();
         for key in known.split(", ").map(|key| key.trim_matches('`')) {
-            let documented =
-                ["timeouts", "sizes"].contains(&key) || DOCUMENT.contains(&format!("\n{key} = "));
+            let documented = ["timeouts", "sizes", "tls"].contains(&key)
+                || DOCUMENT.contains(&format!("\n{key} = "));
             assert!(documented, "{section}.{key}");
         }
     }

@@ -1,7 +1,8 @@
 //! A client that writes what it is told to, byte for byte.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
 
 use crate::program::DEADLINE;
 
@@ -35,18 +36,31 @@ pub(crate) fn header<'h>(head: &'h str, name: &str) -> Option<&'h str> {
     })
 }
 
+/// Bytes in both directions.
+pub(crate) trait Duplex: Read + Write + Send {}
+
+impl<T: Read + Write + Send> Duplex for T {}
+
 pub(crate) struct Client {
-    stream: TcpStream,
+    stream: Box<dyn Duplex>,
     unread: Vec<u8>,
 }
 
 impl Client {
     pub(crate) fn connect(address: SocketAddr) -> Client {
-        let stream = TcpStream::connect(address).unwrap();
+        Client::over(tcp(address))
+    }
+
+    pub(crate) fn connect_unix(path: &str) -> Client {
+        let stream = UnixStream::connect(path).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         stream.set_write_timeout(Some(DEADLINE)).unwrap();
-        stream.set_nodelay(true).unwrap();
-        Client { stream, unread: Vec::new() }
+        Client::over(stream)
+    }
+
+    /// A client over any connection.
+    pub(crate) fn over(stream: impl Duplex + 'static) -> Client {
+        Client { stream: Box::new(stream), unread: Vec::new() }
     }
 
     /// The whole of what comes of `request` on a connection of its own, which has to be closed by
@@ -128,10 +142,28 @@ impl Client {
                 self.unread.extend_from_slice(&bytes[..read]);
                 read > 0
             }
-            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => false,
+            Err(error) if error.kind() == ErrorKind::Interrupted => self.read(),
+            Err(error) if ENDS.contains(&error.kind()) => false,
             Err(error) => panic!("no answer in time: {error}"),
         }
     }
+}
+
+/// A reset is an end, and so is the alert of a TLS server that has refused a handshake.
+const ENDS: [ErrorKind; 4] = [
+    ErrorKind::ConnectionReset,
+    ErrorKind::BrokenPipe,
+    ErrorKind::UnexpectedEof,
+    ErrorKind::InvalidData,
+];
+
+/// A connection that gives up in time.
+pub(crate) fn tcp(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    stream.set_write_timeout(Some(DEADLINE)).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
 }
 
 /// The answer that `bytes` begin with and its length; one without a length ends with the bytes.

@@ -2,11 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::client::Client;
 
 /// How long anything may take before a test gives up on it.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
@@ -110,7 +112,9 @@ impl Program {
             let (_, rest) = banner.split_once(mark)?;
             rest.split(['\n', '/']).next()?.parse().ok()
         };
-        let address = after("listens on http://").unwrap();
+        let address = after("listens on http://").or_else(|| after("listens on https://"));
+        // One that listens on Unix sockets alone has none.
+        let address = address.unwrap_or((Ipv4Addr::UNSPECIFIED, 0).into());
         let metrics = after("metrics at http://");
         Program { child, _stdout: stdout, stderr, file, banner, address, metrics }
     }
@@ -123,6 +127,21 @@ impl Program {
     /// Where that lies.
     pub(crate) fn file(&self) -> &str {
         self.file.path()
+    }
+
+    /// All addresses that it listens on.
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        let listens = self.banner.split("listens on ").skip(1);
+        let shown = listens.filter_map(|rest| rest.lines().next()?.split_once("://"));
+        shown.map(|(_, address)| address.parse().unwrap()).collect()
+    }
+
+    /// The value of a metric, as `name{labels}`.
+    pub(crate) fn metric(&self, name: &str) -> u64 {
+        let ask = "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
+        let text = Client::ask(self.metrics.expect("metrics are served"), ask).text();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.expect("such a metric").parse().unwrap()
     }
 
     pub(crate) fn id(&self) -> u32 {
