@@ -1,5 +1,7 @@
 //! Which requests a limit is for.
 
+mod fits;
+
 use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
