@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tollgate_core::Store;
 use tollgate_http::{Clients, RateLimit, RateLimitLayer, Responder};
-use tollgate_memory::Memory;
+use tollgate_memory::{Memory, SystemClock};
 use tollgate_policy::Policy;
 use tollgate_policy::config::{Problems, Reading, Source, process_environment};
 use tollgate_redis::Redis;
@@ -18,6 +18,7 @@ use tower_layer::Layer;
 use crate::admission::Admission;
 use crate::endpoint::Endpoint;
 use crate::front::Face;
+use crate::jwt::Jwt;
 use crate::metrics::Metrics;
 use crate::noise::Noise;
 use crate::opening::{Opening, Transport};
@@ -36,6 +37,7 @@ pub(crate) struct Plan {
     pub(crate) shared: Option<Shared>,
     clients: Clients,
     responder: Responder,
+    jwt: Option<Jwt>,
 }
 
 /// A file that cannot be used.
@@ -115,6 +117,7 @@ impl Plan {
         let shared = root.section("store").map(Shared::read);
         let clients = root.section("client").map(Clients::read).unwrap_or_default();
         let responder = root.section("answer").map(Responder::read).unwrap_or_default();
+        let jwt = root.section("jwt").and_then(Jwt::read);
         let policy = Policy::read(&mut root);
         drop(root);
         files.extend(reading.files());
@@ -122,7 +125,7 @@ impl Plan {
         match policy {
             Some(policy) if !problems.has_errors() => {
                 let shared = shared.flatten();
-                Ok((Plan { files, settings, policy, shared, clients, responder }, problems))
+                Ok((Plan { files, settings, policy, shared, clients, responder, jwt }, problems))
             }
             _ => Err(Unusable { problems: problems.to_string(), files }),
         }
@@ -143,7 +146,7 @@ impl Plan {
     /// Joins what it describes with what is kept, so that a limit of the same name, algorithm, period
     /// and tick goes on counting. What the file says of the store is left aside.
     pub(crate) fn over(self, kept: Kept) -> Gateway {
-        let Plan { settings, policy, clients, responder, .. } = self;
+        let Plan { settings, policy, clients, responder, jwt, .. } = self;
         let observer = kept.metrics.follow(&policy);
         let identity = clients.identity_headers().cloned().collect();
         let opening = Arc::new(Opening {
@@ -152,11 +155,20 @@ impl Plan {
             per_client: settings.connections_per_client,
             clients: clients.rule().clone(),
         });
-        let limits = RateLimitLayer::new(kept.store.clone(), policy)
+        let tokens = kept.metrics.clone();
+        let mut limits = RateLimitLayer::new(kept.store.clone(), policy)
             .clients(clients)
             .responder(responder)
             .attach_client()
+            .clock(SystemClock::new())
             .observe(move |outcome| observer.decided(outcome));
+        if let Some(jwt) = jwt {
+            limits = limits.claims(move |headers| {
+                let claims = jwt.claims(headers)?;
+                tokens.tokens.count(claims.as_ref().map(drop).map_err(|why| *why));
+                claims.ok()
+            });
+        }
         // As the layer has it, so that what is explained is what is charged.
         let policy = limits.policy().clone();
         let admission = Admission { head: settings.connection.head, identity };

@@ -14,6 +14,7 @@ mod framing;
 mod front;
 mod hop;
 mod in_flight;
+mod jwt;
 mod listener;
 mod log;
 mod metrics;

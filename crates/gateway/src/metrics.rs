@@ -1,8 +1,10 @@
 //! What is counted, for Prometheus. Every label comes from the config or from a list in here.
 
+mod afterwards;
 mod backend;
 mod limits;
 mod status;
+mod tokens;
 mod unopened;
 
 use std::sync::Arc;
@@ -23,6 +25,7 @@ use tollgate_redis::Redis;
 
 pub(crate) use limits::Decisions;
 pub(crate) use status::Loaded;
+pub(crate) use tokens::Tokens;
 
 use limits::Series;
 use status::Status;
@@ -44,6 +47,8 @@ pub(crate) struct Metrics {
     no_answer: Counter,
     seconds: Histogram,
     store: OfStore,
+    /// Of clients' tokens.
+    pub(crate) tokens: Tokens,
 }
 
 impl Metrics {
@@ -69,10 +74,22 @@ impl Metrics {
             seconds.clone(),
         );
         let store = OfStore::register(store, &mut registry);
+        let tokens = Tokens::register(&mut registry);
         if let Some(shared) = shared {
             registry.register_collector(Box::new(backend::Backend(shared)));
         }
-        Metrics { registry, status, series, closed, answers, upstream, no_answer, seconds, store }
+        Metrics {
+            registry,
+            status,
+            series,
+            closed,
+            answers,
+            upstream,
+            no_answer,
+            seconds,
+            store,
+            tokens,
+        }
     }
 
     /// Counters of this policy's limits, which are in force from now on.

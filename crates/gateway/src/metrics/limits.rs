@@ -11,6 +11,8 @@ use tollgate_core::{Answer, Effect, Limit, Source, Verdict};
 use tollgate_http::{Outcome, Refusal};
 use tollgate_policy::Policy;
 
+use super::afterwards::Afterwards;
+
 /// Limits and windows with series of their own, the first of the file: what is scraped stays within
 /// some 200 KiB.
 const MOST: usize = 500;
@@ -52,6 +54,7 @@ pub(super) struct Series {
     given_back: Family<LimitLabels, Counter>,
     fallback: Family<FallbackLabels, Counter>,
     requests: Family<OutcomeLabels, Counter>,
+    afterwards: Afterwards,
     in_force: Mutex<HashSet<Named>>,
 }
 
@@ -62,6 +65,7 @@ impl Series {
             given_back: Family::default(),
             fallback: Family::default(),
             requests: Family::default(),
+            afterwards: Afterwards::register(registry),
             in_force: Mutex::default(),
         };
         registry.register(
@@ -96,7 +100,8 @@ impl Series {
             limits.insert(name.into(), self.of(label, effect));
             named.insert((label.to_owned(), effect));
         }
-        let decisions = Decisions { limits, requests: self.requests() };
+        let (requests, afterwards) = (self.requests(), self.afterwards.clone());
+        let decisions = Decisions { limits, requests, afterwards };
         let mut in_force = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, effect) in in_force.difference(&named) {
             let stays = named.iter().any(|(other, _)| other == name);
@@ -169,6 +174,7 @@ fn named(policy: &Policy) -> impl Iterator<Item = (&str, &'static str)> {
 pub(crate) struct Decisions {
     limits: HashMap<Box<str>, OfLimit>,
     requests: Requests,
+    afterwards: Afterwards,
 }
 
 impl Decisions {
@@ -191,7 +197,7 @@ impl Decisions {
                 Some(of_limit) => &of_limit.given_back,
                 None => return,
             },
-            _ => return,
+            afterwards => return self.afterwards.count(afterwards),
         };
         what.inc();
     }

@@ -149,7 +149,7 @@ impl RateLimitLayer {
     ///     let subject = verified(headers.get("authorization")?.to_str().ok()?)?;
     ///     Some(Claims::from_iter([("sub", subject)]))
     /// });
-    /// let request = Request::builder().header("authorization", "Bearer …").body(())?;
+    /// let request = Request::builder().header("authorization", "Bearer eyJ0").body(())?;
     /// let ann = Given::One(b"ann".as_slice().into());
     /// assert!(layer.peek(&request, |preview| preview.head.claim("sub") == ann).await?);
     /// # Ok(())
