@@ -8,6 +8,7 @@
     reason = "a test may fail where a program may not, and has a deadline of its own"
 )]
 
+mod afterwards;
 mod canary;
 mod cli;
 mod client;
