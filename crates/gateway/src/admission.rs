@@ -14,8 +14,10 @@ use tollgate_policy::RequestPath;
 use crate::framing::{Fault, HeadLimits};
 use crate::hop;
 use crate::opening::Transport;
+use crate::tunnel::Switch;
 
-const NO_TUNNEL: Fault = Fault::new(StatusCode::NOT_IMPLEMENTED, "the gateway opens no tunnels");
+const NO_TUNNEL: Fault =
+    Fault::new(StatusCode::NOT_IMPLEMENTED, "the gateway opens no tunnels by CONNECT");
 const EXPECTATION: Fault =
     Fault::new(StatusCode::EXPECTATION_FAILED, "expected no other expectation than `100-continue`");
 const ONE_LENGTH: Fault = Fault::malformed("expected the length of the body to be said once");
@@ -43,6 +45,9 @@ impl Admission {
             return Err(ONE_LENGTH);
         }
         host(parts)?;
+        if let Some(switch) = Switch::asked(parts) {
+            parts.extensions.insert(switch);
+        }
         hop::strip_request(&mut parts.headers, &self.identity)?;
         drop_underscores(&mut parts.headers);
         if parts.version == Version::HTTP_2 {

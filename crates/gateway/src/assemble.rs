@@ -22,10 +22,9 @@ use crate::jwt::Jwt;
 use crate::metrics::Metrics;
 use crate::noise::Noise;
 use crate::opening::{Opening, Transport};
-use crate::origin::{Origin, Server};
+use crate::origin::Origin;
 use crate::settings::Settings;
 use crate::shared::{Asker, Shared};
-use crate::upstream::Upstream;
 
 /// What a file describes.
 pub(crate) struct Plan {
@@ -114,6 +113,7 @@ impl Plan {
         let reading = Reading::new(source, &process_environment);
         let mut root = reading.root();
         let settings = Settings::read(&mut root);
+        files.extend(settings.destinations.files().map(Path::to_owned));
         let shared = root.section("store").map(Shared::read);
         let clients = root.section("client").map(Clients::read).unwrap_or_default();
         let responder = root.section("answer").map(Responder::read).unwrap_or_default();
@@ -179,14 +179,9 @@ impl Plan {
 impl Gateway {
     /// The limits in front of the upstream, and what stands in front of both.
     pub(crate) fn face(&self) -> Face<Limited> {
-        let server = match &self.settings.upstream {
-            None => Server::Echo,
-            Some(authority) => {
-                Server::Upstream(Arc::new(Upstream::new(authority.clone(), self.settings.waits)))
-            }
-        };
+        let routes = self.settings.destinations.open(&self.kept.metrics.meters, self.policy.case());
         let origin = Origin {
-            server,
+            routes: Arc::new(routes),
             identity: self.admission.identity.clone(),
             metrics: self.kept.metrics.clone(),
             noise: self.kept.noise.clone(),
@@ -212,10 +207,7 @@ impl Gateway {
         for endpoint in listen {
             writeln!(out, "tollgate listens on {}", self.shown(endpoint))?;
         }
-        match &self.settings.upstream {
-            None => writeln!(out, "  in front of an echo, since the file names no upstream")?,
-            Some(authority) => writeln!(out, "  in front of http://{authority}")?,
-        }
+        write!(out, "{}", self.settings.destinations)?;
         if let Some(metrics) = metrics {
             writeln!(out, "  metrics at http://{metrics}/metrics")?;
         }

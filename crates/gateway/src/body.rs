@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::StatusCode;
+use http::{HeaderName, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -17,6 +17,8 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::framing::Fault;
+use crate::hop;
+use crate::upstream::Asked;
 
 /// The body of an answer.
 pub(crate) type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
@@ -40,8 +42,11 @@ pub(crate) struct BodyLimits {
 
 /// A request's body as the client sends it.
 pub(crate) struct ClientBody {
-    incoming: Incoming,
+    /// `None` for a request of our own, which has none.
+    incoming: Option<Incoming>,
     limits: BodyLimits,
+    /// The headers that say who is asking, which no trailer may; `None` to drop all trailers.
+    identity: Option<Arc<[HeaderName]>>,
     received: u64,
     waited: Duration,
     wait: Option<(Instant, Pin<Box<Sleep>>)>,
@@ -74,14 +79,30 @@ impl ClientBody {
         if limits.bytes.is_some_and(|most| incoming.size_hint().lower() > most) {
             return Err(LONG_BODY);
         }
-        Ok(ClientBody {
+        Ok(ClientBody::of(Some(incoming), limits))
+    }
+
+    /// No body.
+    pub(crate) fn none() -> ClientBody {
+        ClientBody::of(None, BodyLimits { bytes: None, patience: Duration::MAX })
+    }
+
+    fn of(incoming: Option<Incoming>, limits: BodyLimits) -> ClientBody {
+        ClientBody {
             incoming,
             limits,
+            identity: None,
             received: 0,
             waited: Duration::ZERO,
             wait: None,
             upload: Arc::default(),
-        })
+        }
+    }
+
+    /// Sends on the trailers too, but for those that may not be trailers and those that say who is
+    /// asking (`identity` and the like), which a server may take for headers.
+    pub(crate) fn pass_trailers(&mut self, identity: Arc<[HeaderName]>) {
+        self.identity = Some(identity);
     }
 
     pub(crate) fn upload(&self) -> Arc<Upload> {
@@ -111,7 +132,8 @@ impl Body for ClientBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) else {
+        let Some(incoming) = &mut self.incoming else { return Poll::Ready(None) };
+        let Poll::Ready(frame) = Pin::new(incoming).poll_frame(cx) else {
             return if self.is_late(cx) { self.fail(SLOW_BODY) } else { Poll::Pending };
         };
         if let Some((since, _)) = self.wait.take() {
@@ -122,8 +144,13 @@ impl Body for ClientBody {
             None => Poll::Ready(None),
             Some(Err(_)) => self.fail(BROKEN_BODY),
             Some(Ok(frame)) => match frame.into_data() {
-                // Trailers are between the client and us; nothing in a request needs them.
-                Err(_trailers) => Poll::Ready(None),
+                Err(frame) => match (frame.into_trailers(), &self.identity) {
+                    (Ok(mut trailers), Some(identity)) => {
+                        hop::strip_request_trailers(&mut trailers, identity);
+                        Poll::Ready(Some(Ok(Frame::trailers(trailers))))
+                    }
+                    _ => Poll::Ready(None),
+                },
                 Ok(data) => {
                     let length = u64::try_from(data.len()).unwrap_or(u64::MAX);
                     self.received = self.received.saturating_add(length);
@@ -137,24 +164,36 @@ impl Body for ClientBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream()
+        self.incoming.as_ref().is_none_or(Incoming::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
+        self.incoming.as_ref().map_or(SizeHint::with_exact(0), Incoming::size_hint)
     }
 }
 
 /// An upstream's body, given up when nothing comes of it for so long.
 pub(crate) struct UpstreamBody {
     incoming: Incoming,
-    patience: Duration,
+    /// `None` for any time.
+    patience: Option<Duration>,
     wait: Option<Pin<Box<Sleep>>>,
+    asked: Asked,
 }
 
 impl UpstreamBody {
-    pub(crate) fn new(incoming: Incoming, patience: Duration) -> UpstreamBody {
-        UpstreamBody { incoming, patience, wait: None }
+    pub(crate) fn new(
+        incoming: Incoming,
+        patience: Option<Duration>,
+        asked: Asked,
+    ) -> UpstreamBody {
+        UpstreamBody { incoming, patience, wait: None, asked }
+    }
+
+    fn is_late(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(patience) = self.patience else { return false };
+        let timer = self.wait.get_or_insert_with(|| Box::pin(sleep(patience)));
+        timer.as_mut().poll(cx).is_ready()
     }
 }
 
@@ -166,18 +205,29 @@ impl Body for UpstreamBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) {
-            self.wait = None;
-            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
-        }
-        let patience = self.patience;
-        let timer = self.wait.get_or_insert_with(|| Box::pin(sleep(patience)));
-        match timer.as_mut().poll(cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(()) => {
-                Poll::Ready(Some(Err("the upstream stopped in the midst of its answer".into())))
+        let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) else {
+            if !self.is_late(cx) {
+                return Poll::Pending;
             }
-        }
+            self.asked.failed();
+            let error = "the upstream stopped in the midst of its answer";
+            return Poll::Ready(Some(Err(error.into())));
+        };
+        self.wait = None;
+        Poll::Ready(match frame {
+            None => None,
+            Some(Err(error)) => {
+                self.asked.failed();
+                Some(Err(error.into()))
+            }
+            Some(Ok(frame)) => Some(Ok(match frame.into_trailers() {
+                Ok(mut trailers) => {
+                    hop::strip_response_trailers(&mut trailers);
+                    Frame::trailers(trailers)
+                }
+                Err(frame) => frame,
+            })),
+        })
     }
 
     fn is_end_stream(&self) -> bool {

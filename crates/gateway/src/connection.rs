@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::header::{CONNECTION, HeaderValue};
+use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -27,7 +28,8 @@ use crate::in_flight::InFlight;
 use crate::noise::Noise;
 use crate::opening::{Caller, Opening, Unopened};
 use crate::tls::Agreed;
-use crate::wire::{Patience, Protocol, Refused, Wire};
+use crate::tunnel::Passage;
+use crate::wire::{Patience, Protocol, Why, Wire};
 
 /// What a connection may cost us.
 #[derive(Clone, Copy, Debug)]
@@ -82,16 +84,18 @@ pub(crate) async fn serve<S: Behind>(
     let caller = Arc::new(caller);
     let in_flight = InFlight::default();
     let answering = in_flight.clone();
-    let refused = wire.refused();
+    let (last, passage) = (wire.last(), Passage::default());
+    let tunnel = passage.clone();
     let heads = AtomicU64::new(0);
     let service = service_fn(move |request: Request<Incoming>| {
         // Relaxed: hyper asks for one request of a connection after the other.
         let nth = heads.fetch_add(1, Ordering::Relaxed);
-        let (front, refused) = (front.clone(), refused.clone());
+        let (front, last, passage) = (front.clone(), last.clone(), passage.clone());
         let (caller, begun) = (caller.clone(), in_flight.begin());
         // Boxed, since hyper polls an HTTP/1 connection in place only where it may be moved.
         Box::pin(async move {
-            let response = answer(&front, request, &caller, nth, &refused).await;
+            let last = last.get().filter(|(place, _)| *place == nth).map(|(_, why)| why);
+            let response = answer(&front, request, &caller, last, passage).await;
             Ok::<_, Infallible>(response.map(|body| begun.answer(body)))
         })
     });
@@ -119,7 +123,11 @@ pub(crate) async fn serve<S: Behind>(
                 connection.poll_without_shutdown(cx)
             })
             .await;
-            linger(connection.into_parts().io.into_inner().into_stream()).await;
+            let wire = connection.into_parts().io.into_inner();
+            match tunnel.take() {
+                Some(tunnel) => tunnel.run(wire.switched()).await,
+                None => linger(wire.into_stream()).await,
+            }
         }
         Protocol::Http2 => {
             let connection = http2::Builder::new(TokioExecutor::new())
@@ -185,16 +193,25 @@ async fn begin(
     timeout(patience, begun).await.unwrap_or(Err(Unopened::Slow))
 }
 
+/// Answers a request; `last` says why none follows it, if so.
 async fn answer<S: Behind>(
     front: &Front<S>,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
     caller: &Caller,
-    nth: u64,
-    refused: &Refused,
+    last: Option<&Why>,
+    passage: Passage,
 ) -> Response<AnswerBody> {
-    match refused.get() {
-        Some((place, fault)) if *place == nth => refuse(fault.clone(), request.version()),
-        _ => front.answer(request, caller).await,
+    match last {
+        None => front.answer(request, caller).await,
+        Some(Why::Refused(fault)) => refuse(fault.clone(), request.version()),
+        Some(Why::Switches) => {
+            request.extensions_mut().insert(passage);
+            let mut response = front.answer(request, caller).await;
+            if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            response
+        }
     }
 }
 

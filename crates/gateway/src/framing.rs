@@ -33,6 +33,7 @@ pub(crate) struct HeadLimits {
 pub(crate) struct Framing {
     limits: HeadLimits,
     place: Place,
+    switches: bool,
 }
 
 #[derive(Debug)]
@@ -60,7 +61,7 @@ pub(crate) enum Judged {
 
 impl Framing {
     pub(crate) fn new(limits: HeadLimits) -> Framing {
-        Framing { limits, place: Place::Head { scanned: 0 } }
+        Framing { limits, place: Place::Head { scanned: 0 }, switches: false }
     }
 
     /// Judges the bytes that come next. They may come in any portions: what is said of them is the
@@ -78,8 +79,9 @@ impl Framing {
                     let full = bytes.len() > visible.len();
                     return if full { Err(Fault::LONG_HEAD) } else { Ok(Judged::Incomplete) };
                 };
-                let body = head::read(visible.get(..end).unwrap_or_default(), self.limits)?;
-                self.place = match body {
+                let head = head::read(visible.get(..end).unwrap_or_default(), self.limits)?;
+                self.switches = head.switches;
+                self.place = match head.body {
                     head::Body::None | head::Body::Sized(0) => Place::Head { scanned: 0 },
                     head::Body::Sized(length) => Place::Sized(length),
                     head::Body::Chunked => Place::Chunked(Chunks::new()),
@@ -109,6 +111,11 @@ impl Framing {
             Place::Sized(left) => *left,
             Place::Chunked(chunks) => chunks.free(),
         }
+    }
+
+    /// Whether the last head asks that something else than HTTP follows it.
+    pub(crate) fn switches(&self) -> bool {
+        self.switches
     }
 
     /// Whether the next bytes belong to a head.

@@ -27,6 +27,8 @@ pub(crate) use limits::Decisions;
 pub(crate) use status::Loaded;
 pub(crate) use tokens::Tokens;
 
+use crate::upstream::Meters;
+
 use limits::Series;
 use status::Status;
 use unopened::Closed;
@@ -49,6 +51,8 @@ pub(crate) struct Metrics {
     store: OfStore,
     /// Of clients' tokens.
     pub(crate) tokens: Tokens,
+    /// Of the servers behind, and of tunnels to them.
+    pub(crate) meters: Meters,
 }
 
 impl Metrics {
@@ -73,6 +77,7 @@ impl Metrics {
             "From the head of a request to the head of its answer",
             seconds.clone(),
         );
+        let meters = Meters::register(&mut registry);
         let store = OfStore::register(store, &mut registry);
         let tokens = Tokens::register(&mut registry);
         if let Some(shared) = shared {
@@ -89,6 +94,7 @@ impl Metrics {
             seconds,
             store,
             tokens,
+            meters,
         }
     }
 

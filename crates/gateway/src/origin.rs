@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use http::header::HeaderName;
+use http::header::{CONTENT_TYPE, HeaderName};
 use http::{Request, Response, StatusCode, Uri};
 use tollgate_http::client::{Client, Peer};
 use tollgate_policy::RequestPath;
@@ -18,37 +18,34 @@ use crate::forwarding::{self, Trust};
 use crate::framing::Fault;
 use crate::metrics::Metrics;
 use crate::noise::{Event, Noise};
-use crate::problem::problem;
-use crate::upstream::Upstream;
+use crate::problem::{grpc_problem, problem};
+use crate::route::{Route, Routes, Way};
+use crate::tunnel::Switch;
 
 /// Sends requests on in their one normal form, with what the upstream is told of the client.
 #[derive(Clone)]
 pub(crate) struct Origin {
-    pub(crate) server: Server,
+    pub(crate) routes: Arc<Routes>,
     /// Headers by which only a trusted proxy may say who is asking.
     pub(crate) identity: Arc<[HeaderName]>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) noise: Arc<Noise>,
 }
 
-/// Who answers.
-#[derive(Clone)]
-pub(crate) enum Server {
-    Echo,
-    Upstream(Arc<Upstream>),
-}
-
 impl Origin {
     async fn answer(self, mut request: Request<ClientBody>) -> Response<AnswerBody> {
+        let is_grpc = (request.headers().get(CONTENT_TYPE))
+            .is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"));
         let answer = match self.prepare(&mut request) {
             Ok(Target::Server) => Ok(nothing()),
-            Ok(Target::Path) => match &self.server {
-                Server::Echo => echo(request).await,
-                Server::Upstream(upstream) => {
-                    let answer = upstream.ask(request).await;
+            Ok(Target::Path) => match self.routes.send(&mut request) {
+                Ok(Way::Echo) => echo(request).await,
+                Ok(Way::Upstream(route)) => {
+                    let answer = self.ask(route, request).await;
                     self.metrics.asked(answer.as_ref().ok().map(Response::status));
                     answer
                 }
+                Err(fault) => Err(fault),
             },
             Err(fault) => Err(fault),
         };
@@ -56,8 +53,22 @@ impl Origin {
             if fault.status.is_server_error() {
                 self.noise.tell(Event::UpstreamFailed, &fault.detail);
             }
-            problem(fault)
+            if is_grpc { grpc_problem(&fault) } else { problem(fault) }
         })
+    }
+
+    async fn ask(
+        &self,
+        route: &Route,
+        mut request: Request<ClientBody>,
+    ) -> Result<Response<AnswerBody>, Fault> {
+        request.body_mut().pass_trailers(self.identity.clone());
+        let switch: Option<Switch> = request.extensions_mut().remove();
+        let switch =
+            switch.filter(|switch| route.pool.can_switch() && switch.is_for(&route.upgrades));
+        let mut response = route.pool.ask(request, route.silence, switch).await?;
+        route.answered(&mut response);
+        Ok(response)
     }
 
     fn prepare(&self, request: &mut Request<ClientBody>) -> Result<Target, Fault> {

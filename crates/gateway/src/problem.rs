@@ -23,6 +23,27 @@ pub(crate) fn problem(fault: Fault) -> Response<AnswerBody> {
     response
 }
 
+/// The same for a client of gRPC, which looks for a status of its own and takes any body for messages.
+pub(crate) fn grpc_problem(fault: &Fault) -> Response<AnswerBody> {
+    // The statuses that clients make of those of HTTP by themselves.
+    let status = match fault.status {
+        StatusCode::BAD_REQUEST => "13",
+        StatusCode::NOT_FOUND => "12",
+        StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
+            "14"
+        }
+        _ => "2",
+    };
+    let mut response = Response::new(whole(""));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    headers.insert("grpc-status", HeaderValue::from_static(status));
+    if let Ok(message) = HeaderValue::from_str(&fault.detail) {
+        headers.insert("grpc-message", message);
+    }
+    response
+}
+
 /// The upstream could not be reached or did not speak HTTP.
 pub(crate) const BAD_GATEWAY: Fault = Fault::new(
     StatusCode::BAD_GATEWAY,
@@ -32,3 +53,7 @@ pub(crate) const BAD_GATEWAY: Fault = Fault::new(
 /// The upstream was tried or asked, and was not there in time.
 pub(crate) const GATEWAY_TIMEOUT: Fault =
     Fault::new(StatusCode::GATEWAY_TIMEOUT, "the upstream did not answer in time");
+
+/// No server of the upstream was up, and those that were tried all the same could not be reached.
+pub(crate) const UNAVAILABLE: Fault =
+    Fault::new(StatusCode::SERVICE_UNAVAILABLE, "no server of the upstream is up");

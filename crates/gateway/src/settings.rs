@@ -1,14 +1,15 @@
 //! The `[server]` section: where to listen, where to send requests, and what any of it may cost.
 
+mod destinations;
 mod listen;
+mod route;
 mod tls;
+mod upstream;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use http::Uri;
-use http::uri::{Authority, Scheme};
 use tollgate_core::Span;
 use tollgate_http::client::Proxies;
 use tollgate_policy::config::{Problem, Section, Text};
@@ -18,21 +19,23 @@ use crate::connection::ConnectionLimits;
 use crate::framing::HeadLimits;
 use crate::log::LogFormat;
 use crate::tls::Tls;
-use crate::upstream::UpstreamPatience;
+use crate::tunnel::TunnelLimits;
 use crate::wire::Patience;
 
+pub(crate) use destinations::Destinations;
 pub(crate) use listen::Listen;
 
+use upstream::UpstreamWaits;
+
 /// The `[server]` section; every key has a default. `docs/server.md` shows them all.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) listen: Listen,
     /// Whose connections begin with a PROXY header.
     pub(crate) balancers: Proxies,
     /// What TLS is spoken by, if it is.
     pub(crate) tls: Option<Tls>,
-    /// `None` for the echo.
-    pub(crate) upstream: Option<Authority>,
+    pub(crate) destinations: Destinations,
     pub(crate) metrics: MetricsAt,
     pub(crate) log: LogFormat,
     pub(crate) connection: ConnectionLimits,
@@ -41,7 +44,6 @@ pub(crate) struct Settings {
     /// Keys that the limits keep count of at most.
     pub(crate) keys: u64,
     pub(crate) body: BodyLimits,
-    pub(crate) waits: UpstreamPatience,
     /// How long new connections are taken once told to stop.
     pub(crate) drain: Duration,
     pub(crate) shutdown: Duration,
@@ -79,11 +81,20 @@ impl Settings {
         let tls = server.as_mut().and_then(|server| server.section("tls"));
         let connections = sizes.take("connections", 1, 1_000_000).unwrap_or(10_000);
         let per_client = sizes.take("connections_per_client", 1, 1_000_000);
+        let waits = UpstreamWaits {
+            connect: timeouts.take("connect", 5),
+            answer: timeouts.take("answer", 60),
+            idle: timeouts.take("upstream_idle", 4),
+            tunnels: TunnelLimits {
+                idle: timeouts.take("tunnel_idle", 5 * 60),
+                life: timeouts.take("tunnel", 24 * 60 * 60),
+            },
+        };
         Settings {
             listen,
             balancers: server.as_mut().map(listen::balancers).unwrap_or_default(),
             tls: tls.and_then(tls::read),
-            upstream: server.as_mut().and_then(|server| upstream(server, &addresses)),
+            destinations: Destinations::read(root, server.as_mut(), &addresses, waits),
             metrics: (server.as_mut().and_then(|server| metrics(server, &addresses)))
                 .unwrap_or(MetricsAt::Usual),
             log: server
@@ -111,11 +122,6 @@ impl Settings {
             body: BodyLimits {
                 bytes: sizes.number("body_bytes", 0..=1 << 53),
                 patience: timeouts.take("body", 30),
-            },
-            waits: UpstreamPatience {
-                connect: timeouts.take("connect", 5),
-                answer: timeouts.take("answer", 60),
-                idle: timeouts.take("upstream_idle", 4),
             },
             drain: timeouts.take_or_none("drain"),
             shutdown: timeouts.take("shutdown", 30),
@@ -168,43 +174,6 @@ fn address(server: &Section<'_>, text: &Text) -> Option<SocketAddr> {
         server.reading().refuse(text, why, ADDRESS);
     }
     address.ok()
-}
-
-fn upstream(server: &mut Section<'_>, listen: &[SocketAddr]) -> Option<Authority> {
-    const EXPECTED: &str = "the address of an HTTP server, such as `http://127.0.0.1:3000`";
-    let text = server.text("upstream", EXPECTED)?;
-    let refuse = |why| {
-        server.reading().refuse(&text, why, EXPECTED);
-        None
-    };
-    let Ok(uri) = text.as_str().parse::<Uri>() else {
-        return refuse("the upstream is not an address");
-    };
-    let Some(authority) = uri.authority() else {
-        return refuse("the upstream has no scheme or no host");
-    };
-    if uri.scheme() != Some(&Scheme::HTTP) {
-        return refuse("the upstream is not spoken to over `http://`");
-    }
-    if authority.as_str().contains('@') {
-        return refuse("the upstream has a user name in it, which is never sent");
-    }
-    if authority.port_u16().is_none() && authority.as_str() != authority.host() {
-        return refuse("the upstream has a port that is none");
-    }
-    if uri.path() != "/" || uri.query().is_some() {
-        return refuse("the upstream has a path, but requests keep their own");
-    }
-    let host = authority.host().trim_matches(['[', ']']);
-    let itself = |listen: &SocketAddr, port| {
-        let ip = if host == "localhost" { Ok(listen.ip()) } else { host.parse() };
-        ip.is_ok_and(|ip| is_taken(*listen, SocketAddr::new(ip, port)))
-    };
-    let port = authority.port_u16().unwrap_or(80);
-    if listen.iter().any(|listen| itself(listen, port)) {
-        return refuse("the upstream is the gateway itself, which would ask itself for ever");
-    }
-    Some(authority.clone())
 }
 
 /// Whether what is sent to `address` of this machine comes to `listen`, or nobody can listen on both.

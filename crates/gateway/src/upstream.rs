@@ -1,136 +1,258 @@
-//! The server behind the gateway, asked over HTTP/1.1.
+//! The servers behind the gateway: which of them is asked, and what becomes of their answers.
+//!
+//! A request that a server has seen a byte of is never sent a second time, whatever its method: who
+//! did what it asks for cannot be told from who did not. One that could not be sent at all goes to the
+//! next server.
 
-use std::error::Error;
-use std::future::Future;
-use std::io;
+mod address;
+mod answer;
+mod check;
+mod dial;
+mod health;
+mod lines;
+mod load;
+mod meters;
+mod secure;
+mod server;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::header::{CONNECTION, HOST, HeaderValue, TE};
 use http::uri::{Authority, Parts as UriParts, Scheme};
-use http::{HeaderMap, Request, Response, StatusCode, Uri, Version};
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use tokio::time::timeout;
+use http::{Request, Response, Uri, Version};
+use prometheus_client::metrics::counter::Counter;
 
-use crate::body::{AnswerBody, ClientBody, Upload, UpstreamBody};
+use crate::body::{AnswerBody, ClientBody};
 use crate::framing::Fault;
-use crate::hop;
-use crate::problem::{BAD_GATEWAY, GATEWAY_TIMEOUT};
+use crate::problem::UNAVAILABLE;
+use crate::tunnel::{Switch, TunnelLimits, Tunnels};
 
-/// How long the upstream is waited for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct UpstreamPatience {
-    /// For a connection.
-    pub(crate) connect: Duration,
-    /// For the head of an answer once the request has been sent, and for each further part of either.
-    pub(crate) answer: Duration,
-    /// How long a connection without a request is kept.
-    pub(crate) idle: Duration,
+pub(crate) use address::Address;
+pub(crate) use check::Checks;
+pub(crate) use dial::Dial;
+pub(crate) use health::Ejection;
+pub(crate) use meters::{Meters, ServerLabels};
+pub(crate) use secure::{authorities_in, authorities_of_the_system, connector};
+pub(crate) use server::Asked;
+
+use health::Health;
+use server::{Miss, Server};
+
+/// How requests are written to servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    #[default]
+    Http1,
+    /// With prior knowledge in clear, agreed on over TLS.
+    Http2,
 }
 
-/// One upstream and the connections to it.
-#[derive(Clone, Debug)]
-pub(crate) struct Upstream {
-    client: Client<HttpConnector, ClientBody>,
+/// Which of the servers that are up is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Balance {
+    /// One after the other.
+    #[default]
+    RoundRobin,
+    /// The one with the fewest requests in flight; among equals, one after the other.
+    LeastLoaded,
+}
+
+/// How long a server may be silent once it was sent a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UpstreamPatience {
+    /// Until the head of an answer, and between its parts, while the request does not move either.
+    pub(crate) answer: Duration,
+    /// Between the parts of an answer that is a stream of events.
+    pub(crate) stream: Duration,
+}
+
+/// What a route says in place of [`UpstreamPatience`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Silence {
+    /// As the upstream says.
+    #[default]
+    Usual,
+    AtMost(Duration),
+    Endless,
+}
+
+/// The servers of one upstream, each of which could answer.
+pub(crate) struct Pool {
+    servers: Box<[Arc<Server>]>,
+    balance: Balance,
+    turn: AtomicUsize,
+    protocol: Protocol,
+    /// Stands for the host in requests that name none.
     authority: Authority,
     patience: UpstreamPatience,
+    retries: Counter,
+    tunnels: Tunnels,
 }
 
-impl Upstream {
-    pub(crate) fn new(authority: Authority, patience: UpstreamPatience) -> Upstream {
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(patience.connect));
-        connector.set_nodelay(true);
-        // Else an upstream that takes nothing more would hold what is to be written, and with it
-        // the client's connection, for as long as it likes.
-        connector.set_tcp_user_timeout(Some(patience.answer));
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(patience.idle)
-            .set_host(true)
-            .build(connector);
-        Upstream { client, authority, patience }
+/// What a pool is made from.
+pub(crate) struct Plan<'p> {
+    pub(crate) name: &'p str,
+    /// At least one.
+    pub(crate) dials: Vec<Dial>,
+    pub(crate) protocol: Protocol,
+    pub(crate) balance: Balance,
+    pub(crate) checks: Option<Checks>,
+    pub(crate) ejection: Ejection,
+    pub(crate) patience: UpstreamPatience,
+    pub(crate) idle: Duration,
+    pub(crate) tunnels: TunnelLimits,
+}
+
+/// Servers that are tried for one request: with each, a client waits for one connection more.
+const TRIES: usize = 3;
+
+impl Pool {
+    /// The pool of a plan; its servers are checked from now on, if they are to be.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub(crate) fn new(plan: Plan<'_>, meters: &Meters) -> Arc<Pool> {
+        let Plan { name, dials, protocol, balance, checks, ejection, patience, idle, tunnels } =
+            plan;
+        let first = dials.first().map(|dial| dial.address.authority());
+        let several = dials.len() > 1;
+        let servers = dials.into_iter().map(|dial| {
+            let server = dial.address.to_string();
+            let labels = ServerLabels { upstream: name.to_owned(), server: server.clone() };
+            let health = Health::new(
+                &server,
+                several.then_some(ejection),
+                meters.up(&labels),
+                meters.ejections(&labels),
+            );
+            let server = Server::new(dial, idle, health);
+            if let Some(checks) = &checks {
+                tokio::spawn(check::watch(Arc::downgrade(&server), checks.clone()));
+            }
+            server
+        });
+        Arc::new(Pool {
+            servers: servers.collect(),
+            balance,
+            turn: AtomicUsize::new(0),
+            protocol,
+            authority: first.unwrap_or(Authority::from_static("localhost")),
+            patience,
+            retries: meters.retries(name),
+            tunnels: Tunnels::new(meters.tunnels(), tunnels),
+        })
     }
 
-    /// Asks the upstream. The target is in origin form.
+    /// Whether its servers can go on in another protocol than HTTP.
+    pub(crate) fn can_switch(&self) -> bool {
+        self.protocol == Protocol::Http1
+    }
+
+    /// Asks one of its servers, or the next where nothing could be sent. The target is in origin form.
     ///
     /// # Errors
-    /// When the client's body is at fault, the upstream cannot be reached or is no HTTP server
-    /// (502), or it takes too long (504).
+    /// When the client's body is at fault, no server can be reached or what answers is no HTTP server
+    /// (502; 503 if none was up before), or it takes too long (504).
     pub(crate) async fn ask(
         &self,
         mut request: Request<ClientBody>,
+        silence: Silence,
+        switch: Option<Switch>,
     ) -> Result<Response<AnswerBody>, Fault> {
-        *request.uri_mut() = self.uri(request.uri())?;
-        *request.version_mut() = Version::HTTP_11;
-        let upload = request.body().upload();
-        let answer = self.client.request(request);
-        let answer = while_it_moves(answer, &upload, self.patience.answer).await?;
-        let response = answer.map_err(|error| upload.fault().unwrap_or_else(|| blame(&error)))?;
-        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            // It was not asked to.
-            return Err(BAD_GATEWAY);
-        }
-        self.answer(response)
-    }
-
-    fn uri(&self, target: &Uri) -> Result<Uri, Fault> {
-        let mut parts = UriParts::default();
-        parts.scheme = Some(Scheme::HTTP);
-        parts.authority = Some(self.authority.clone());
-        parts.path_and_query = target.path_and_query().cloned();
-        Uri::from_parts(parts).map_err(|_| Fault::malformed("expected a path as the target"))
-    }
-
-    fn answer(&self, response: Response<Incoming>) -> Result<Response<AnswerBody>, Fault> {
-        let (mut parts, body) = response.into_parts();
-        settle_framing(&mut parts.headers)?;
-        hop::strip_response(&mut parts.headers);
-        parts.version = Version::default();
-        let body = UpstreamBody::new(body, self.patience.answer).boxed_unsync();
-        Ok(Response::from_parts(parts, body))
-    }
-}
-
-/// Where an answer is chunked, what it says of its length counts for nothing (RFC 9112, 6.3), and to
-/// pass that on would cut the body off. A coding other than `chunked` was not asked for, and the
-/// client would not know of it.
-fn settle_framing(headers: &mut HeaderMap) -> Result<(), Fault> {
-    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
-    match (codings.next(), codings.next()) {
-        (None, _) => Ok(()),
-        (Some(coding), None) if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => {
-            headers.remove(CONTENT_LENGTH);
-            Ok(())
-        }
-        _ => Err(BAD_GATEWAY),
-    }
-}
-
-/// Waits for `answer` as long as the upload moves or `patience` has not passed since it last did.
-async fn while_it_moves<F: Future>(
-    answer: F,
-    upload: &Upload,
-    patience: Duration,
-) -> Result<F::Output, Fault> {
-    let mut answer = std::pin::pin!(answer);
-    loop {
-        tokio::select! {
-            answer = &mut answer => return Ok(answer),
-            moved = timeout(patience, upload.moved()) => {
-                moved.map_err(|_| upload.fault().unwrap_or(GATEWAY_TIMEOUT))?;
+        self.address(&mut request, switch.as_ref())?;
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let mut order = self.order(turn);
+        let was_up = order.first().is_some_and(|server| server.health().is_up());
+        let patience = self.patience(silence, self.patience.answer);
+        let mut tries = TRIES.min(order.len());
+        let mut fault = UNAVAILABLE;
+        while tries > 0 && !order.is_empty() {
+            tries -= 1;
+            match order.remove(0).ask(request, patience).await {
+                Ok((response, asked)) => {
+                    let stream = self.patience(silence, self.patience.stream);
+                    let switch = switch.map(|switch| (switch, &self.tunnels));
+                    return answer::answer(response, asked, (patience, stream), switch);
+                }
+                Err(Miss::Sent(fault)) => return Err(fault),
+                Err(Miss::Unsent(unsent, why)) => {
+                    request = *unsent;
+                    fault = if was_up || self.servers.len() == 1 { why } else { UNAVAILABLE };
+                    if tries > 0 {
+                        self.retries.inc();
+                    }
+                }
             }
         }
+        Err(fault)
+    }
+
+    fn patience(&self, silence: Silence, usual: Duration) -> Option<Duration> {
+        match silence {
+            Silence::Usual => Some(usual),
+            Silence::AtMost(patience) => Some(patience),
+            Silence::Endless => None,
+        }
+    }
+
+    /// All servers in the order in which they are to be tried: those that are up first. So where none
+    /// is, all are: a wrong check must not be worse than none.
+    fn order(&self, turn: usize) -> Vec<&Server> {
+        let first = turn.checked_rem(self.servers.len()).unwrap_or(0);
+        let (before, from) = self.servers.split_at(first);
+        let mut order: Vec<_> = from.iter().chain(before).map(|server| &**server).collect();
+        // Stable: among equals the turn decides. Each is looked at once, since both may change
+        // meanwhile, and no order would hold.
+        order.sort_by_cached_key(|server| {
+            let load = match self.balance {
+                Balance::RoundRobin => 0,
+                Balance::LeastLoaded => server.load(),
+            };
+            (!server.health().is_up(), load)
+        });
+        order
+    }
+
+    /// Writes the request as its protocol has it.
+    fn address(
+        &self,
+        request: &mut Request<ClientBody>,
+        switch: Option<&Switch>,
+    ) -> Result<(), Fault> {
+        let target = request.uri().path_and_query().cloned();
+        let mut uri = UriParts::default();
+        uri.path_and_query = target;
+        match self.protocol {
+            Protocol::Http1 => {
+                *request.version_mut() = Version::HTTP_11;
+                let headers = request.headers_mut();
+                if !headers.contains_key(HOST) {
+                    let host = HeaderValue::from_str(self.authority.as_str());
+                    headers.insert(HOST, host.map_err(|_| NO_TARGET)?);
+                }
+                if let Some(switch) = switch {
+                    switch.ask(headers);
+                } else if headers.contains_key(TE) {
+                    // What concerns one hop is named so (RFC 9110, 10.1.4).
+                    headers.insert(CONNECTION, HeaderValue::from_static("te"));
+                }
+            }
+            Protocol::Http2 => {
+                *request.version_mut() = Version::HTTP_2;
+                let host = request.headers_mut().remove(HOST);
+                let host = host.map(|host| Authority::try_from(host.as_bytes()));
+                uri.scheme = Some(Scheme::HTTP);
+                uri.authority = Some(match host {
+                    Some(host) => host.map_err(|_| NO_TARGET)?,
+                    None => self.authority.clone(),
+                });
+            }
+        }
+        *request.uri_mut() = Uri::from_parts(uri).map_err(|_| NO_TARGET)?;
+        Ok(())
     }
 }
 
-fn blame(error: &(dyn Error + 'static)) -> Fault {
-    let mut causes = std::iter::successors(Some(error), |&error| error.source());
-    let late = causes.any(|cause| {
-        cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::TimedOut)
-    });
-    if late { GATEWAY_TIMEOUT } else { BAD_GATEWAY }
-}
+const NO_TARGET: Fault = Fault::malformed("expected a path and a host as the target");

@@ -36,11 +36,20 @@ pub(crate) struct Patience {
     pub(crate) write: Duration,
 }
 
-/// The request on this connection that is refused, if any: its place, counted from 0.
-///
-/// There is at most one, since nothing behind it is read. The place identifies it: hyper calls the
-/// service once for each head and in order, so no client can forge the request that stands for it.
-pub(crate) type Refused = Arc<OnceLock<(u64, Fault)>>;
+/// The request on this connection behind which nothing is read, if there was one: its place, counted
+/// from 0, and why. The place identifies it: hyper calls the service once for each head and in order,
+/// so no client can forge the request that stands for it.
+pub(crate) type Last = Arc<OnceLock<(u64, Why)>>;
+
+/// Why nothing is read behind a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// It is refused: where the next one begins is anybody's guess.
+    Refused(Fault),
+    /// It asks to go on in another protocol: until the upstream agrees, what comes behind it is
+    /// neither that nor HTTP.
+    Switches,
+}
 
 pub(crate) struct Wire<S> {
     stream: S,
@@ -51,7 +60,7 @@ pub(crate) struct Wire<S> {
     unread: BytesMut,
     sound: usize,
     heads: u64,
-    refused: Refused,
+    last: Last,
     slow_head: Option<Pin<Box<Sleep>>>,
     stalled_write: Option<Pin<Box<Sleep>>>,
 }
@@ -85,15 +94,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
             unread,
             sound: 0,
             heads: 0,
-            refused: Refused::default(),
+            last: Last::default(),
             slow_head: None,
             stalled_write: None,
         };
         Some((wire, protocol))
     }
 
-    pub(crate) fn refused(&self) -> Refused {
-        self.refused.clone()
+    pub(crate) fn last(&self) -> Last {
+        self.last.clone()
+    }
+
+    /// What comes and goes from now on is no HTTP, whatever it looks like. What the client has sent
+    /// behind its last request comes first.
+    pub(crate) fn switched(mut self) -> Wire<S> {
+        self.framing = None;
+        self.last = Last::default();
+        self
     }
 
     pub(crate) fn into_stream(self) -> S {
@@ -114,6 +131,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
                 Ok(Judged::Body(length)) => self.sound = length,
                 Ok(Judged::Head(length)) => {
                     self.sound = length;
+                    if framing.switches() {
+                        // Set once, as in `refuse`.
+                        let _ = self.last.set((self.heads, Why::Switches));
+                    }
                     self.heads += 1;
                     self.slow_head = None;
                 }
@@ -125,8 +146,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     }
 
     fn refuse(&mut self, fault: Fault) {
-        // Set once: behind a refused head nothing is judged.
-        let _ = self.refused.set((self.heads, fault));
+        // Set once: behind the last head nothing is judged.
+        let _ = self.last.set((self.heads, Why::Refused(fault)));
         self.unread = BytesMut::from(REFUSED);
         self.sound = REFUSED.len();
     }
@@ -166,7 +187,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Wire<S> {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         loop {
-            if this.sound == 0 {
+            if this.sound == 0 && this.last.get().is_none() {
                 this.judge()?;
             }
             if this.sound > 0 {
@@ -175,9 +196,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Wire<S> {
                 this.sound -= length;
                 return Poll::Ready(Ok(()));
             }
-            if this.refused.get().is_some() {
+            match this.last.get().map(|(_, why)| why) {
+                None => {}
                 // The end would make hyper drop the answer; the connection is closed behind it.
-                return Poll::Pending;
+                Some(Why::Refused(_)) => return Poll::Pending,
+                // Read for one thing only: to learn that the client has left.
+                Some(Why::Switches) if this.unread.len() >= PORTION => return Poll::Pending,
+                Some(Why::Switches) => {
+                    if ready!(fill(&mut this.stream, cx, &mut this.unread))? == 0 {
+                        return Poll::Ready(Ok(()));
+                    }
+                    continue;
+                }
             }
             let free = this.framing.as_ref().map_or(u64::MAX, Framing::free);
             if free > 0 && this.unread.is_empty() {

@@ -2,6 +2,16 @@
 
 use super::{Fault, HeadLimits};
 
+/// What a head says of the bytes behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) body: Body,
+    /// Whether it asks that another protocol follows it. A request with a body cannot: it would have
+    /// to be read first. Who offers HTTP/2 in this way goes on in HTTP/1 if nobody agrees, which we
+    /// never do (RFC 9113, 3.1).
+    pub(super) switches: bool,
+}
+
 /// How long the body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Body {
@@ -33,11 +43,12 @@ fn find_line_feed(bytes: &[u8], from: usize) -> Option<usize> {
     Some(from + bytes.get(from..)?.iter().position(|byte| *byte == b'\n')?)
 }
 
-/// Reads a whole head and says how long the body behind it is.
-pub(super) fn read(head: &[u8], limits: HeadLimits) -> Result<Body, Fault> {
+/// Reads a whole head and says what follows it.
+pub(super) fn read(head: &[u8], limits: HeadLimits) -> Result<Head, Fault> {
     let mut lines = head.split(|byte| *byte == b'\n');
     let version = request_line(lines.next().and_then(line).unwrap_or_default(), limits)?;
     let mut body = Body::None;
+    let mut switches = false;
     let mut headers = 0;
     for text in lines.map_while(line) {
         headers += 1;
@@ -50,6 +61,9 @@ pub(super) fn read(head: &[u8], limits: HeadLimits) -> Result<Body, Fault> {
         } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
             chunked(value, version)?
         } else {
+            if name.eq_ignore_ascii_case(b"upgrade") {
+                switches |= !value.eq_ignore_ascii_case(b"h2c");
+            }
             continue;
         };
         if body != Body::None {
@@ -57,7 +71,8 @@ pub(super) fn read(head: &[u8], limits: HeadLimits) -> Result<Body, Fault> {
         }
         body = said;
     }
-    Ok(body)
+    let bodiless = matches!(body, Body::None | Body::Sized(0));
+    Ok(Head { body, switches: switches && bodiless && version == Version::Http11 })
 }
 
 /// A line without its end; `None` for the empty one behind the last header.

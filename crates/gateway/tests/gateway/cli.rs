@@ -119,7 +119,7 @@ fn check_warns_and_succeeds() {
 fn a_bad_file_is_told_whole_with_place_and_advice_by_every_command() {
     let file = Scratch::new(
         "bad.toml",
-        "[server]\nlisen = \"127.0.0.1:1\"\nupstream = \"https://shop\"\nmetrics = \"here\"\nlog = \"jsn\"\n\
+        "[server]\nlisen = \"127.0.0.1:1\"\nupstream = \"ftp://shop\"\nmetrics = \"here\"\nlog = \"jsn\"\n\
          [server.timeouts]\nhead = 5\nbody = \"5 parsecs\"\n[server.sizes]\nheaders = 1000\n\
          [[limit]]\nname = \"a\"\nrate = \"10\"\n",
     );
@@ -135,7 +135,7 @@ fn a_bad_file_is_told_whole_with_place_and_advice_by_every_command() {
                 &format!("{}:2:1", file.path()),
                 "did you mean `listen`?",
                 ":3:12",
-                "not spoken to over `http://`",
+                "neither over `http://` nor over `https://`",
                 ":4:11",
                 "`here` is not an address",
                 ":5:7",
@@ -161,7 +161,7 @@ fn an_upstream_that_cannot_be_is_refused() {
         "http://user:secret@h",
         "http://h/base",
         "http://h?q",
-        "unix:/run/x",
+        "unix:run/x",
         "http://h:99999",
     ] {
         let file = Scratch::new("bad.toml", &format!("[server]\nupstream = \"{upstream}\"\n"));

@@ -196,10 +196,7 @@ fn hosts_have_one_form() {
 }
 
 #[test]
-fn an_upgrade_opens_no_tunnel_and_what_follows_is_a_request() {
-    let upgrade = get("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n");
-    let seen = passes_as("GET /g", upgrade);
-    assert_eq!((seen.header("upgrade"), seen.header("connection")), (None, None));
+fn an_offer_of_http_2_opens_no_tunnel_and_what_follows_is_a_request() {
     let h2c = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n";
     let seen = passes_as("GET /g", get(h2c));
     assert_eq!((seen.header("upgrade"), seen.header("http2-settings")), (None, None));

@@ -54,7 +54,7 @@ async fn requests_go_on_as_http_1() {
     assert!(seen.head.starts_with("POST /b?q HTTP/1.1\r\n"));
     assert_eq!((seen.header("host"), seen.lines("host")), (Some("shop.test"), 1));
     assert_eq!((seen.header("cookie"), seen.lines("cookie")), (Some("a=1; b=2"), 1));
-    assert_eq!((seen.header("te"), seen.header("x_forwarded_for")), (None, None));
+    assert_eq!((seen.header("te"), seen.header("x_forwarded_for")), (Some("trailers"), None));
     assert_eq!(seen.header("x-forwarded-for"), Some("127.0.0.1"));
 }
 

@@ -1,0 +1,124 @@
+//! Where requests go: the upstreams of the file and the routes to them.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use tollgate_policy::Case;
+use tollgate_policy::config::{Problem, Section};
+
+use super::route::RouteSpec;
+use super::upstream::{UpstreamSpec, UpstreamWaits};
+use crate::route::{Otherwise, Routes};
+use crate::upstream::{Address, Meters, Pool};
+
+/// The upstreams of the file and the routes to them.
+#[derive(Clone)]
+pub(crate) struct Destinations {
+    pub(crate) upstreams: Vec<UpstreamSpec>,
+    /// In the order of the file.
+    pub(crate) routes: Vec<RouteSpec>,
+    /// For what fits none of the routes.
+    pub(crate) otherwise: Option<RouteSpec>,
+    pub(crate) waits: UpstreamWaits,
+}
+
+impl Destinations {
+    /// Reads `upstream` of `[server]`, every `[[upstream]]` and every `[[route]]`. `listen` are the
+    /// addresses of the gateway itself.
+    pub(super) fn read(
+        root: &mut Section<'_>,
+        server: Option<&mut Section<'_>>,
+        listen: &[SocketAddr],
+        waits: UpstreamWaits,
+    ) -> Destinations {
+        let single = server.and_then(|server| {
+            let text = server.text("upstream", Address::EXPECTED)?;
+            UpstreamSpec::single(server, &text, listen, &waits)
+        });
+        let otherwise = single.as_ref().map(|_| RouteSpec::to(0));
+        let mut upstreams: Vec<UpstreamSpec> = single.into_iter().collect();
+        let named = upstreams.len();
+        let mut spans = Vec::new();
+        let mut broken = false;
+        for section in root.sections("upstream") {
+            let (reading, span) = (section.reading(), section.span());
+            let Some(spec) = UpstreamSpec::read(section, listen, &waits) else {
+                broken = true;
+                continue;
+            };
+            if upstreams.iter().any(|other| other.name == spec.name) {
+                let message = format!("there is an upstream `{}` before", spec.name);
+                let expected =
+                    "a name of its own for every upstream; that of `[server]` is `default`";
+                reading.report(Problem::error(span.clone(), message, expected));
+            }
+            spans.push(span);
+            upstreams.push(spec);
+        }
+        let sections = root.sections("route");
+        let reading = root.reading();
+        // A route to an upstream that could not be read would be told of twice.
+        let routes: Vec<RouteSpec> = if broken {
+            sections.into_iter().for_each(Section::ignore_rest);
+            Vec::new()
+        } else {
+            sections.into_iter().filter_map(|one| RouteSpec::read(one, &upstreams)).collect()
+        };
+        let used: HashSet<usize> = routes.iter().map(|route| route.upstream).collect();
+        let own = upstreams.iter().enumerate().skip(named).zip(&spans);
+        for ((_, spec), span) in own.filter(|((place, _), _)| !broken && !used.contains(place)) {
+            let message = format!("no route goes to the upstream `{}`", spec.name);
+            let expected = format!("a `[[route]]` with `upstream = \"{}\"`", spec.name);
+            reading.report(Problem::warning(span.clone(), message, expected));
+        }
+        Destinations { upstreams, routes, otherwise, waits }
+    }
+
+    /// The files that are named, whose changes matter.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.upstreams.iter().filter_map(|upstream| upstream.ca_file.as_deref())
+    }
+}
+
+impl Destinations {
+    /// Opens the upstreams: their servers are asked after from now on.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub(crate) fn open(&self, meters: &Meters, case: Case) -> Routes {
+        meters.forget_servers();
+        let pools: Vec<_> =
+            (self.upstreams.iter()).map(|spec| Pool::new(spec.plan(&self.waits), meters)).collect();
+        let open = |spec: &RouteSpec| Some(spec.route(pools.get(spec.upstream)?.clone()));
+        let otherwise = match (&self.otherwise, self.routes.is_empty()) {
+            (Some(route), _) => open(route).map(Box::new).map(Otherwise::Upstream),
+            (None, true) => Some(Otherwise::Echo),
+            (None, false) => None,
+        };
+        Routes {
+            routes: self.routes.iter().filter_map(open).collect(),
+            otherwise: otherwise.unwrap_or(Otherwise::Nothing),
+            case,
+        }
+    }
+}
+
+impl fmt::Display for Destinations {
+    /// A line for each way of a request.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for route in &self.routes {
+            let Some(upstream) = self.upstreams.get(route.upstream) else { continue };
+            writeln!(f, "  {} to {upstream}", route.when)?;
+        }
+        let otherwise =
+            self.otherwise.as_ref().and_then(|route| self.upstreams.get(route.upstream));
+        match (otherwise, self.routes.is_empty()) {
+            (Some(upstream), true) => writeln!(f, "  in front of {upstream}"),
+            (Some(upstream), false) => writeln!(f, "  everything else to {upstream}"),
+            (None, true) => writeln!(f, "  in front of an echo, since the file names no upstream"),
+            (None, false) => writeln!(f, "  everything else is answered 404"),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What a server has answered, made ready for the client.
+
+use std::time::Duration;
+
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
+use http::{HeaderMap, Response, StatusCode, Version};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use super::server::Asked;
+use crate::body::{AnswerBody, UpstreamBody, whole};
+use crate::framing::Fault;
+use crate::hop;
+use crate::problem::BAD_GATEWAY;
+use crate::tunnel::{Switch, Tunnels};
+
+/// Answers in which silence is no fault: events come when there are any.
+const STREAMS: [&[u8]; 2] = [b"text/event-stream", b"application/grpc"];
+
+/// The answer as it is sent on. Its body may be silent for so long: `patience.0` as a rule,
+/// `patience.1` if it is a stream of events.
+///
+/// # Errors
+/// When its framing is ambiguous, or it switches to a protocol that was not asked for.
+pub(super) fn answer(
+    mut response: Response<Incoming>,
+    asked: Asked,
+    patience: (Option<Duration>, Option<Duration>),
+    switch: Option<(Switch, &Tunnels)>,
+) -> Result<Response<AnswerBody>, Fault> {
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        let (switch, tunnels) = switch.ok_or(BAD_GATEWAY)?;
+        switch.accept(&mut response, asked, tunnels)?;
+        let (mut parts, _) = response.into_parts();
+        parts.version = Version::default();
+        return Ok(Response::from_parts(parts, whole("")));
+    }
+    let (mut parts, body) = response.into_parts();
+    settle_framing(&mut parts.headers)?;
+    hop::strip_response(&mut parts.headers);
+    parts.version = Version::default();
+    let patience = if is_stream(&parts.headers) { patience.1 } else { patience.0 };
+    Ok(Response::from_parts(parts, UpstreamBody::new(body, patience, asked).boxed_unsync()))
+}
+
+fn is_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes());
+    kind.is_some_and(|kind| {
+        let is = |stream: &[u8]| {
+            kind.get(..stream.len()).is_some_and(|start| start.eq_ignore_ascii_case(stream))
+        };
+        STREAMS.iter().any(|stream| is(stream))
+    })
+}
+
+/// Where an answer is chunked, what it says of its length counts for nothing (RFC 9112, 6.3), and to
+/// pass that on would cut the body off. A coding other than `chunked` was not asked for, and the
+/// client would not know of it.
+fn settle_framing(headers: &mut HeaderMap) -> Result<(), Fault> {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => Ok(()),
+        (Some(coding), None) if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => {
+            headers.remove(CONTENT_LENGTH);
+            Ok(())
+        }
+        _ => Err(BAD_GATEWAY),
+    }
+}
