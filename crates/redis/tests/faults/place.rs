@@ -184,10 +184,10 @@ impl Place {
         };
         let (mut cold, mut forever_of_all) = (HashSet::new(), 0);
         for server in servers {
-            let keys = server.command(&["KEYS", "tollgate:{:c*"]);
+            let keys = server.command(&["KEYS", "tollgate:{c*"]);
             let number = |key: &tollgate_servers::Value| {
                 let text = key.text();
-                let inside = text.strip_prefix("tollgate:{:c")?.split('}').next()?;
+                let inside = text.strip_prefix("tollgate:{c")?.split('}').next()?;
                 inside.parse::<u32>().ok()
             };
             cold.extend(keys.items().iter().filter_map(number));

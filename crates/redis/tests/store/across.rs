@@ -164,7 +164,7 @@ async fn slots_that_move_lose_nothing_and_charge_nothing_twice() {
     }));
     std::thread::scope(|scope| {
         let moving = scope.spawn(|| {
-            let slot = cluster.slot_of("tollgate:{:ann}");
+            let slot = cluster.slot_of("tollgate:{ann}");
             for _ in 0..10 {
                 let to = (cluster.owner(slot) + 1) % 3;
                 let before = admitted.load(Ordering::Relaxed);

@@ -115,7 +115,7 @@ async fn b119_a_server_that_is_back_is_asked_within_a_second() {
 
 /// Two keys that lie on different servers of a cluster.
 fn apart(cluster: &Cluster) -> (String, usize, String, usize) {
-    let owner = |key: &str| cluster.owner(cluster.slot_of(&format!("tollgate:{{:{key}}}")));
+    let owner = |key: &str| cluster.owner(cluster.slot_of(&format!("tollgate:{{{key}}}")));
     let (first, at) = ("ann".to_owned(), owner("ann"));
     let other = (0..).map(|n| format!("bob{n}")).find(|key| owner(key) != at).unwrap();
     let there = owner(&other);

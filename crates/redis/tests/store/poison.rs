@@ -103,7 +103,7 @@ async fn heals(server: Server) {
     for algorithm in ALGORITHMS {
         let limit = limit("api", algorithm, 5, WINDOW);
         let key = name_of(&store, &limit, &mut client).await;
-        client.command(&["SET", "tollgate:{:other}x", "untouched"]).unwrap();
+        client.command(&["SET", "tollgate:{other}x", "untouched"]).unwrap();
         for round in 0..300 {
             let now = client.command(&["TIME"]).unwrap();
             let now = now.items()[0].integer().unwrap() as f64 * 1e6;
@@ -155,9 +155,9 @@ async fn heals(server: Server) {
                 }
             }
         }
-        let other = client.command(&["GET", "tollgate:{:other}x"]).unwrap().text();
+        let other = client.command(&["GET", "tollgate:{other}x"]).unwrap().text();
         assert_eq!(other, "untouched");
-        client.command(&["DEL", &key, "tollgate:{:other}x"]).unwrap();
+        client.command(&["DEL", &key, "tollgate:{other}x"]).unwrap();
         all_go_within(&mut client, Span::from_secs(200));
     }
 }

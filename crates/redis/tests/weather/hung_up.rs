@@ -20,7 +20,7 @@ async fn used(store: &Redis, limit: &Limit, key: &str) -> u64 {
 }
 
 fn owner(cluster: &Cluster, key: &str) -> usize {
-    cluster.owner(cluster.slot_of(&format!("tollgate:{{:{key}}}")))
+    cluster.owner(cluster.slot_of(&format!("tollgate:{{{key}}}")))
 }
 
 /// Comes back once nothing is charged but what was before.
