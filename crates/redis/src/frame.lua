@@ -1,14 +1,15 @@
 -- All that is read and written. A script is what one of the two functions `frame_decide` and
 -- `frame_give` does, after those functions that it calls, here and among the rules; those of rules that
--- it does not need are not in it.
+-- it does not need are not in it. The most common decisions are put together from the `plain` pieces,
+-- with every function that they call written out where it is called.
 --
 -- Kept is a state of two doubles (of a sliding window: one, and two counts of 32 bits), or a log: six
 -- doubles (entries, how many of them have left, the sum before the rest, a base that is added to every
 -- time, the newest time, the total) and 16 bytes for each entry.
 
 local function frame_whole(a, b)
-    return a >= 0 and b >= 0 and a <= 9007199254740992 and b <= 9007199254740992
-        and a % 1 == 0 and b % 1 == 0
+    if a < 0 or b < 0 or a % 1 ~= 0 or b % 1 ~= 0 then return false end
+    return a <= 9007199254740992 and b <= 9007199254740992
 end
 
 -- A key's state as it is kept, and its words. What is no state is a fresh one, and `bad`; what may not
@@ -22,7 +23,8 @@ local function frame_state(key, rule)
             else
                 a, b = struct.unpack('<dd', kept)
             end
-            if frame_whole(a, b) then return kept, bad, a, b, c end
+            local is_state = frame_whole(a, b)
+            if is_state then return kept, bad, a, b, c end
         end
         if kept.err and not string.find(kept.err, 'WRONGTYPE', 1, true) then error(kept) end
         bad = 1
@@ -221,6 +223,42 @@ local function frame_decide()
         local change = changes[i]
         if stands[change[1]] == i then change[3](unpack(change, 4)) end
     end
+    if bad > 0 then reply = reply .. struct.pack('<d', bad) end
+    return reply
+end
+
+-- What `frame_decide` does, where charges only are made, all of them enforcing, each of a cost above
+-- zero and of a key of its own, under rules of words: one `plain_ask` and one `plain_keep` for each, of
+-- the number N, whose rule is the NUMBERth and RULE by name, between `plain_begin` and `plain_end`.
+-- KEPT are all that were kept, joined, and UNREAD how many were none, as a sum.
+--
+-- ARGV[1] is packed doubles: of each entry tick in microseconds, phase, cost, the rule's five numbers.
+-- The reply is that of `frame_decide`.
+local function plain_begin()
+    local time, all = redis.call('TIME'), true
+    local micros = time[1] * 1000000 + time[2]
+end
+
+local function plain_ask()
+    local tick_N, phase_N, cost_N, p_N, q_N, r_N, s_N, t_N =
+        struct.unpack('<dddddddd', ARGV[1], FROM)
+    local kept_N, unread_N, a_N, b_N, c_N = frame_state(KEYS[N], NUMBER)
+    local now_N = (micros - micros % tick_N) / tick_N
+    local passes_N, x_N, y_N, z_N = RULE_ask(
+        a_N, b_N, c_N, now_N, phase_N, cost_N, p_N, q_N, r_N, s_N, t_N)
+    if not passes_N then all = false end
+end
+
+local function plain_keep()
+    if (all or not passes_N) and (x_N ~= a_N or y_N ~= b_N or z_N ~= c_N) then
+        local owes = RULE_reset(x_N, y_N, z_N, now_N, phase_N, p_N, q_N, r_N, s_N, t_N)
+        local ttl = frame_ttl(owes, FAR_N, tick_N)
+        frame_keep(KEYS[N], NUMBER, x_N, y_N, z_N, ttl)
+    end
+end
+
+local function plain_end()
+    local reply, bad = struct.pack('<d', micros) .. KEPT, UNREAD
     if bad > 0 then reply = reply .. struct.pack('<d', bad) end
     return reply
 end

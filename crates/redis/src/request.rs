@@ -1,5 +1,8 @@
 //! What is asked of a server: the charges of a decision, merged by key, as one script call.
 
+#[cfg(test)]
+mod tests;
+
 use tollgate_core::algorithm::{Patience, Rule, State, WordRule, twin};
 use tollgate_core::{Charge, Effect, Receipt};
 
@@ -86,6 +89,38 @@ impl<'c, 'l, 'k> Question<'c, 'l, 'k> {
 
     /// What to send about some of the entries, each charge at its own cost or all at `take`.
     pub(crate) fn request(&self, ask: Ask, take: Option<u64>, entries: &[&Entry]) -> Request {
+        let plain = self.plain(ask, take, entries);
+        plain.unwrap_or_else(|| self.general(ask, take, entries))
+    }
+
+    /// What to send to charge enforcing limits with states in words: each of them is an entry and has a
+    /// key of its own.
+    fn plain(&self, ask: Ask, take: Option<u64>, entries: &[&Entry]) -> Option<Request> {
+        let is_plain = |entry: &&Entry| entry.effect == Effect::Enforce && entry.total(take) > 0;
+        if ask != Ask::Charge || self.is_hopeless() || !entries.iter().all(is_plain) {
+            return None;
+        }
+        let limits = entries.iter().filter_map(|entry| self.charge_of(entry));
+        let rules: Option<Vec<Rules>> =
+            limits.map(|charge| Rules::of(charge.limit.rule())).collect();
+        let script = Script::plain(&rules?)?;
+        let mut keys = Vec::with_capacity(entries.len());
+        let mut packed = Vec::with_capacity(entries.len() * 64);
+        for entry in entries {
+            let Charge { limit, key, .. } = self.charge_of(entry)?;
+            keys.push(self.name_of(entry).to_owned());
+            push(&mut packed, limit.resolution().micros());
+            push(&mut packed, limit.phase(key));
+            push(&mut packed, entry.total(take));
+            for number in twin::numbers(limit.rule(), entry.patience) {
+                push(&mut packed, number);
+            }
+        }
+        Some(Request { script, keys, packed })
+    }
+
+    /// What to send about any entries.
+    fn general(&self, ask: Ask, take: Option<u64>, entries: &[&Entry]) -> Request {
         let mut keys: Vec<&str> = Vec::with_capacity(entries.len());
         let mut packed = Vec::with_capacity(24 + entries.len() * 88);
         let mut rules = Rules::default();

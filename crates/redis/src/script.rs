@@ -1,5 +1,7 @@
 //! The scripts: rules and frame put together, only what a decision needs, each known by its hash.
 
+mod plain;
+
 use std::sync::OnceLock;
 
 use redis::{Cmd, Script as Hashed};
@@ -70,6 +72,20 @@ impl Script {
         };
         let script = SCRIPTS.get(job_number | rules.0).unwrap_or(&NONE);
         script.get_or_init(|| Script::new(text(job, rules)))
+    }
+
+    /// The script that charges limits of these rules, all of them enforcing and of keys of their own;
+    /// `None` if they are too many, or one of them keeps a log.
+    pub(crate) fn plain(rules: &[Rules]) -> Option<&'static Script> {
+        static SCRIPTS: [OnceLock<Script>; 256] = [const { OnceLock::new() }; 256];
+        let fits = !rules.is_empty() && rules.len() <= plain::MOST;
+        if !fits || rules.iter().any(|rules| rules.knows("log")) {
+            return None;
+        }
+        let place =
+            |place: usize, rules: &Rules| place << 2 | usize::try_from(rules.number()).unwrap_or(0);
+        let script = SCRIPTS.get(rules.iter().fold(0, place))?;
+        Some(script.get_or_init(|| Script::new(plain::text(rules))))
     }
 
     /// The script by which instances are counted.
@@ -144,6 +160,7 @@ fn body(function: &str) -> &str {
 fn needs(job: Job, rules: Rules, name: &str) -> bool {
     let gives = job == Job::Give;
     match name.split_once('_') {
+        Some(("plain", _)) => false,
         Some(("frame", part)) => match part {
             "whole" => true,
             "state" | "keep" => rules.knows_words(),

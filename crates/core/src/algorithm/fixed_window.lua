@@ -29,7 +29,8 @@ local function fixed_ask(a, b, c, now, phase, cost, limit, window, start, far)
     if count + cost <= limit then return true, held, count + cost, c end
     if -age > far then
         -- Asked as if it held nothing, it tells the window a charge would open.
-        return false, (fixed_roll(a, 0, now, phase, limit, window, start)), b, c
+        local opened = fixed_roll(a, 0, now, phase, limit, window, start)
+        return false, opened, b, c
     end
     return false, a, b, c
 end

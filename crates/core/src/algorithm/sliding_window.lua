@@ -27,7 +27,8 @@ end
 local function sliding_ask(a, b, c, now, phase, cost, limit, window, far)
     if cost > limit then return false, a, b, c end
     local k, prev, cur, elapsed, back = sliding_roll(a, b, c, now, window)
-    if sliding_used(prev, cur, elapsed, limit, window) + cost * window <= limit * window then
+    local used = sliding_used(prev, cur, elapsed, limit, window)
+    if used + cost * window <= limit * window then
         return true, k, prev, cur + cost
     end
     if back > far then return false, (now - now % window) / window, b, c end
