@@ -24,7 +24,7 @@ use crate::when::When;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Group {
     /// Those that no index finds, in ascending order.
-    always: Vec<u32>,
+    always: Limits,
     probes: Vec<Probe>,
     /// The headers and query parameters by which its limits tell requests apart.
     names: Vec<Name>,
@@ -50,6 +50,9 @@ pub(crate) struct Member<'w> {
 
 /// Limits, as numbers in the policy.
 pub(crate) type Found = SmallVec<[u32; 8]>;
+
+/// The same at rest: few ones lie where they are looked up, and not a cache miss away.
+type Limits = SmallVec<[u32; 4]>;
 
 impl Group {
     /// How many limits are compared one by one before an index pays.
@@ -169,12 +172,12 @@ fn values(condition: &Condition) -> Vec<Value<'_>> {
 /// Where a value of a request is looked up, and the limits that stand there.
 #[derive(Clone, Debug)]
 enum Probe {
-    Host(HashMap<Box<str>, Vec<u32>>),
+    Host(HashMap<Box<str>, Limits>),
     /// With the numbers of labels that its hosts have.
-    HostBelow(HashMap<Box<str>, Vec<u32>>, BTreeSet<usize>),
-    Named(KeyPart, HashMap<Secret, Vec<u32>>, Vec<u32>),
-    Client(Networks<Vec<u32>>),
-    Plan(HashMap<Box<[u8]>, Vec<u32>>),
+    HostBelow(HashMap<Box<str>, Limits>, BTreeSet<usize>),
+    Named(KeyPart, HashMap<Secret, Limits>, Limits),
+    Client(Networks<Limits>),
+    Plan(HashMap<Box<[u8]>, Limits>),
 }
 
 impl Probe {
@@ -183,7 +186,7 @@ impl Probe {
             Value::Host(_) => Probe::Host(HashMap::new()),
             Value::HostBelow(_) => Probe::HostBelow(HashMap::new(), BTreeSet::new()),
             Value::Present(part) | Value::Named(part, _) => {
-                Probe::Named((*part).clone(), HashMap::new(), Vec::new())
+                Probe::Named((*part).clone(), HashMap::new(), Limits::new())
             }
             Value::Client(_) => Probe::Client(Networks::default()),
             Value::Plan(_) => Probe::Plan(HashMap::new()),
@@ -223,7 +226,7 @@ impl Probe {
     }
 
     fn find(&self, asked: &impl Asked, found: &mut Found) {
-        let mut add = |limits: Option<&Vec<u32>>| {
+        let mut add = |limits: Option<&Limits>| {
             limits.into_iter().for_each(|limits| found.extend_from_slice(limits));
         };
         match self {

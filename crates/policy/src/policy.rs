@@ -62,8 +62,8 @@ pub struct Policy {
 struct Compiled {
     spec: LimitSpec,
     methods: MethodSet,
-    /// Shared by copies, since there may be 100,000.
-    overrides: Arc<Overrides>,
+    /// Shared by copies, since there may be 100,000; nothing when there is none.
+    overrides: Option<Arc<Overrides>>,
 }
 
 /// What becomes of a browser's question before a request across origins.

@@ -10,20 +10,44 @@ use smallvec::SmallVec;
 
 use crate::group::Group;
 use crate::path::Case;
-use crate::pattern::PathPattern;
+use crate::pattern::{PathPattern, Segment};
 
 /// All patterns of a policy.
 ///
 /// A router gives one answer per path, while one path may match `/*`, `/api/*` and `/api/{id}`. So
 /// patterns that share a path stand in different routers: within one router at most one matches, and
 /// its answer needs no check. There are as many routers as patterns lie above one another, which is
-/// seldom more than three. Patterns that cover a single path need none.
+/// seldom more than three. Patterns that cover a single path need none. Those that begin with a name
+/// stand by that name, so that a router of ten thousand is not needed, and few are compared with one
+/// another.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Routes {
     literal: HashMap<Box<str>, usize>,
-    layers: Vec<Router<usize>>,
+    /// Of patterns that begin with this name.
+    by_name: HashMap<Box<str>, Named>,
+    /// Of all others.
+    open: Layers,
     /// From the most to the least specific.
     nodes: Vec<Node>,
+}
+
+type Layers = Vec<Router<usize>>;
+
+/// Patterns that begin with one name.
+#[derive(Clone, Debug)]
+enum Named {
+    /// So few that comparing them is less than walking a router.
+    Few(SmallVec<[usize; 4]>),
+    Many(Layers),
+}
+
+impl Named {
+    fn new(nodes: &[(usize, &Node)]) -> Named {
+        match nodes.len() {
+            ..=4 => Named::Few(nodes.iter().map(|(at, _)| *at).collect()),
+            _ => Named::Many(layers(nodes)),
+        }
+    }
 }
 
 /// Patterns of one shape, and the limits that are for them.
@@ -76,7 +100,17 @@ impl Routes {
         let literal = literal.into_iter().flat_map(|(at, node)| {
             node.pattern.routes().map(move |route| (route.into_boxed_str(), at))
         });
-        Routes { literal: literal.collect(), layers: layers(&open), nodes }
+        let literal = literal.collect();
+        let mut named: HashMap<&str, Vec<(usize, &Node)>> = HashMap::new();
+        let mut others = Vec::new();
+        for (at, node) in open {
+            match node.pattern.segments().first() {
+                Some(Segment::Literal(name)) => named.entry(name).or_default().push((at, node)),
+                _ => others.push((at, node)),
+            }
+        }
+        let by_name = named.into_iter().map(|(name, nodes)| (name.into(), Named::new(&nodes)));
+        Routes { literal, by_name: by_name.collect(), open: layers(&others), nodes }
     }
 
     /// All that match `path`.
@@ -84,8 +118,26 @@ impl Routes {
         if self.nodes.is_empty() {
             return Found::new();
         }
-        let open = self.layers.iter().filter_map(|layer| layer.at(path).ok());
-        let mut found: SmallVec<[usize; 8]> = open.map(|hit| *hit.value).collect();
+        let inner = path.strip_prefix('/').unwrap_or(path);
+        let named = match self.by_name.is_empty() {
+            true => None,
+            false => self.by_name.get(inner.split('/').next().unwrap_or_default()),
+        };
+        let hits = |layers: &Layers| {
+            let hits = layers.iter().filter_map(|layer| layer.at(path).ok());
+            hits.map(|hit| *hit.value).collect::<SmallVec<[usize; 8]>>()
+        };
+        let mut found = hits(&self.open);
+        match named {
+            None => {}
+            Some(Named::Many(layers)) => found.extend(hits(layers)),
+            Some(Named::Few(few)) => {
+                let covers = |at: &&usize| {
+                    self.nodes.get(**at).is_some_and(|node| node.pattern.covers(path, Case::Kept))
+                };
+                found.extend(few.iter().filter(covers).copied());
+            }
+        }
         found.extend(self.literal.get(path).copied());
         found.sort_unstable();
         found.into_iter().filter_map(|at| self.nodes.get(at)).collect()
@@ -93,7 +145,7 @@ impl Routes {
 }
 
 /// Puts each node into the first router that has none it overlaps.
-fn layers(nodes: &[(usize, &Node)]) -> Vec<Router<usize>> {
+fn layers(nodes: &[(usize, &Node)]) -> Layers {
     let mut layers: Vec<(Router<usize>, Vec<&PathPattern>)> = Vec::new();
     for (at, node) in nodes {
         let apart = |there: &[&PathPattern]| !there.iter().any(|p| p.overlaps(&node.pattern));

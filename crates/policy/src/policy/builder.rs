@@ -144,6 +144,8 @@ impl PolicyBuilder {
                 findings.extend(complaints.into_iter().map(at));
                 Overrides::default()
             });
+            let has_others = !spec.overrides.is_empty() || !spec.plans.is_empty();
+            let overrides = has_others.then(|| Arc::new(overrides));
             let set = method_set(&spec, nth, &mut methods, &mut findings);
             if spec.is_enabled() {
                 let all = spec.when.is_for_every_path();
@@ -153,7 +155,7 @@ impl PolicyBuilder {
                 let limit = (!all).then_some(at);
                 patterns.extend(spec.when.paths().iter().map(|path| (path.clone(), limit)));
             }
-            limits.push(Compiled { spec, methods: set, overrides: Arc::new(overrides) });
+            limits.push(Compiled { spec, methods: set, overrides });
         }
         if !findings.is_empty() {
             return Err(PolicyError { findings });

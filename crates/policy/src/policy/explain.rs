@@ -111,16 +111,17 @@ impl Policy {
         view: &View<'p, 'v, R>,
     ) -> Result<Application<'p>, NoKey<'p>> {
         let (spec, mut key, mut other) = (&limit.spec, Vec::new(), None);
+        let overrides = limit.overrides.as_deref();
         for (nth, part) in spec.by.iter().enumerate() {
             let (used, value) = part_value(spec, part, request, view)?;
             if nth == 0 && std::ptr::eq(used, part) {
-                other = limit.overrides.find(&value);
+                other = overrides.and_then(|others| others.find(&value));
             }
             key.push((used, self.shown(&value)));
         }
         let path = spec.when.paths().iter().find(|path| path.covers(request.path(), self.case));
         let of_plan = match other {
-            None => limit.overrides.of_plan(|| view.plan()),
+            None => overrides.and_then(|others| others.of_plan(|| view.plan())),
             Some(_) => None,
         };
         let plan = of_plan.map(|_| String::from_utf8_lossy(view.plan()).into_owned());

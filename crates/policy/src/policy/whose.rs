@@ -37,7 +37,8 @@ impl Policy {
     ) -> Result<Whose, NoKey<'p>> {
         let by = &limit.spec.by;
         let mut buffer = KeyBuffer::new(bytes);
-        let mut windows = limit.overrides.of_plan(|| view.plan());
+        let overrides = limit.overrides.as_deref();
+        let mut windows = overrides.and_then(|others| others.of_plan(|| view.plan()));
         let mut home: Option<Home<'p>> = None;
         for (nth, part) in by.iter().enumerate() {
             let (used, value) = match part_value(&limit.spec, part, request, view) {
@@ -49,7 +50,7 @@ impl Policy {
             };
             let stands_in = !std::ptr::eq(used, part);
             if nth == 0 && !stands_in {
-                windows = limit.overrides.find(&value).or(windows);
+                windows = overrides.and_then(|others| others.find(&value)).or(windows);
             }
             let alone = match value {
                 PartValue::Address(address) => match Key::network(address, self.ipv6_prefix) {

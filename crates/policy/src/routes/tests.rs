@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn patterns() -> impl Strategy<Value = Vec<String>> {
-    let segment = prop::sample::select(vec!["a", "b", "c", "{x}", "{y}", "A"]);
+    let segment = prop::sample::select(vec!["a", "a", "a", "b", "c", "{x}", "{y}", "A"]);
     let pattern =
         (prop::collection::vec(segment, 0..4), any::<bool>()).prop_map(|(names, open)| {
             let end = if open || names.is_empty() { "/*" } else { "" };
@@ -57,7 +57,21 @@ proptest! {
 fn patterns_that_lie_above_one_another_need_as_many_routers() {
     let texts = ["/*", "/api/*", "/api/auth/*", "/api/auth/{how}", "/other", "/x/*", "/y/{id}"];
     let patterns = texts.map(|text| (text.parse().unwrap(), None));
-    assert_eq!(Routes::new(patterns, Case::Kept, |_| Group::default()).layers.len(), 4);
+    let routes = Routes::new(patterns, Case::Kept, |_| Group::default());
+    let of = |name: &str| match &routes.by_name[name] {
+        Named::Few(few) => few.len(),
+        Named::Many(layers) => layers.len(),
+    };
+    assert_eq!((routes.open.len(), of("api"), of("x")), (1, 3, 1));
+}
+
+#[test]
+fn many_patterns_of_one_name_need_as_many_routers_as_lie_above_one_another() {
+    let texts = ["/a/*", "/a/b/*", "/a/c/*", "/a/b/{x}", "/a/d/{x}", "/a/e/{x}"];
+    let patterns = texts.map(|text| (text.parse().unwrap(), None));
+    let routes = Routes::new(patterns, Case::Kept, |_| Group::default());
+    let Named::Many(layers) = &routes.by_name["a"] else { panic!("six are many") };
+    assert_eq!(layers.len(), 3);
 }
 
 #[test]
