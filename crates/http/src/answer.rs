@@ -158,6 +158,7 @@ pub struct Responder {
     cors: Cors,
     exposed: Option<HeaderValue>,
     detail: Detail,
+    costs: Costs,
     /// What an answer that passes is told, and what a refusal is made of, without the values.
     passed: Blank,
     refused: Blank,
@@ -172,6 +173,13 @@ enum Detail {
     Debug,
 }
 
+/// Whether clients get the headers in which a service tells what requests have cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Costs {
+    Shown,
+    Hidden,
+}
+
 /// What stands in every refusal before the dialects.
 static OF_REFUSALS: [HeaderName; 3] = [CONTENT_TYPE, CACHE_CONTROL, RETRY_AFTER];
 
@@ -181,6 +189,7 @@ impl Default for Responder {
         Responder {
             exposed: Some(cors::exposed(&dialects, Detail::Plain)),
             detail: Detail::Plain,
+            costs: Costs::Shown,
             passed: passed(&dialects),
             refused: refused(&dialects),
             dialects,
@@ -234,6 +243,19 @@ impl Responder {
     pub fn debug(self) -> Responder {
         let exposed = self.exposed.map(|_| cors::exposed(&self.dialects, Detail::Debug));
         Responder { exposed, detail: Detail::Debug, ..self }
+    }
+
+    /// Takes the headers in which answers tell their costs
+    /// ([`Measure::Header`](tollgate_policy::Measure::Header)) off what clients get, also where no limit
+    /// applies. Unasked the answer passes as it came.
+    #[must_use]
+    pub fn hide_costs(self) -> Responder {
+        Responder { costs: Costs::Hidden, ..self }
+    }
+
+    /// Whether these headers are taken off.
+    pub(crate) fn costs(&self) -> Costs {
+        self.costs
     }
 
     /// Writes what a decision says into the headers of the answer to a request that passed, whose

@@ -128,7 +128,7 @@ impl RateLimitLayer {
     /// # }
     /// ```
     pub fn responder(self, responder: Responder) -> RateLimitLayer {
-        self.with(|rules| rules.responder = responder)
+        self.with(|rules| rules.set_responder(responder))
     }
 
     /// Gives the charge back when a layer of this kind inside this one refuses the request, so that a
@@ -169,13 +169,6 @@ impl RateLimitLayer {
     /// ```
     pub fn refund_inner_refusals(self) -> RateLimitLayer {
         self.with(|rules| rules.nesting = Nesting::Refunded)
-    }
-
-    /// Takes the headers in which answers tell their costs
-    /// ([`Measure::Header`](tollgate_policy::Measure::Header)) off what clients get, also where no limit
-    /// applies. Unasked the answer passes as it came.
-    pub fn hide_costs(self) -> RateLimitLayer {
-        self.with(Rules::hide_costs)
     }
 
     /// The policy as it is asked: with the IPv6 prefix of the clients, if they have one.

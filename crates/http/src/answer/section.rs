@@ -3,7 +3,7 @@
 use tollgate_policy::Message;
 use tollgate_policy::config::{Section, Text};
 
-use super::{Cors, Format, Responder};
+use super::{Cors, Costs, Format, Responder};
 use crate::dialect::{Dialect, Dialects, Members};
 
 impl Responder {
@@ -18,6 +18,7 @@ impl Responder {
     /// cors = "any"                               # or "none", or ["https://app.example"]
     /// expose = true                              # Access-Control-Expose-Headers
     /// debug = false                              # whether a header tells of a store that is down
+    /// costs = "shown"                            # or "hidden": headers named by `charge`
     /// ```
     ///
     /// Problems are noted in the section's reading; what is wrong counts as not said.
@@ -45,6 +46,10 @@ impl Responder {
         }
         if section.flag("expose") == Some(false) {
             responder = responder.unexposed();
+        }
+        let costs = [("shown", Costs::Shown), ("hidden", Costs::Hidden)];
+        if section.choice("costs", &costs) == Some(Costs::Hidden) {
+            responder = responder.hide_costs();
         }
         match section.flag("debug") {
             Some(true) => responder.debug(),

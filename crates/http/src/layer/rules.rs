@@ -22,7 +22,7 @@ use super::line::{Line, Place};
 use super::nested;
 use super::plans::Plans;
 use super::{Outcome, User};
-use crate::answer::{Own, Refusal, Responder, Told};
+use crate::answer::{Costs, Own, Refusal, Responder, Told};
 use crate::client::{Client, Peer, Trail, UnknownClient};
 use crate::clients::Clients;
 use crate::dialect::Terminology;
@@ -153,10 +153,13 @@ impl Rules {
         }
     }
 
-    /// Keeps the headers that tell costs from clients.
-    pub(super) fn hide_costs(&mut self) {
+    pub(super) fn set_responder(&mut self, responder: Responder) {
         let measures = self.policy.limits().filter_map(|spec| spec.settlement());
-        self.hidden = measures.filter_map(|settlement| cost_header(settlement.measure())).collect();
+        self.hidden = match responder.costs() {
+            Costs::Shown => Vec::new(),
+            Costs::Hidden => measures.filter_map(|s| cost_header(s.measure())).collect(),
+        };
+        self.responder = responder;
     }
 
     /// Takes off an answer of the service what clients do not get.

@@ -24,7 +24,7 @@ fn every_key_is_read() {
         "headers = [\"ietf-draft6\", \"x-ratelimit-delta\"]\nmembers = \"decisive\"\n\
          body = \"text\"\nmessage = \"In {retry_after}.\"\ncors = [\"https://a.example\"]\n\
          expose = false\n\
-         debug = true\n",
+         debug = true\ncosts = \"hidden\"\n",
     );
     assert!(problems.is_empty(), "{problems}");
     let spoken = Dialects::new([Dialect::IetfDraft6, Dialect::XRateLimitDelta]).unwrap();
@@ -34,6 +34,7 @@ fn every_key_is_read() {
     assert_eq!(responder.cors, Cors::origins(["https://a.example"]).unwrap());
     assert_eq!(responder.exposed, None);
     assert_eq!(responder.detail, Detail::Debug);
+    assert_eq!(responder.costs, Costs::Hidden);
 }
 
 #[test]
