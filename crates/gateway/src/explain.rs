@@ -227,7 +227,8 @@ fn write_application(
                     Effect::Shadow => ("would pass", "would refuse"),
                 };
                 let said = match answer.verdict() {
-                    Verdict::Allow | Verdict::Wait(_) => format!("{passes}, then"),
+                    Verdict::Allow => format!("{passes}, then"),
+                    Verdict::Wait(span) => format!("{passes} after a wait of {span}, then"),
                     Verdict::Deny(span) => format!("{refuses} for {span};"),
                     Verdict::Never => {
                         format!("{refuses} for ever, the cost is above the capacity;")
