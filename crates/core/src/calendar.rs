@@ -26,6 +26,7 @@ use crate::clock::{Span, Tick};
 pub struct Calendar {
     name: Box<str>,
     edges: Box<[Tick]>,
+    shortest: Span,
     longest: Span,
 }
 
@@ -47,13 +48,21 @@ impl Calendar {
             return Err(CalendarError { place });
         }
         let longest = lengths().max().ok_or(CalendarError { place: 0 })?;
-        Ok(Calendar { name: name.into(), edges, longest })
+        // The first window began before the epoch.
+        let shortest = lengths().skip(1).min().unwrap_or(longest);
+        Ok(Calendar { name: name.into(), edges, shortest, longest })
     }
 
     /// What tells it from others.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The shortest of its windows.
+    #[must_use]
+    pub fn shortest(&self) -> Span {
+        self.shortest
     }
 
     /// The longest of its windows.

@@ -15,6 +15,7 @@ mod rates;
 mod schedules;
 mod spots;
 mod when;
+mod window;
 
 use crate::config::{Problem, Section, nearest};
 use crate::key::KeyPart;

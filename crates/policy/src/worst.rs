@@ -43,6 +43,12 @@ impl Worst {
             Algorithm::FixedWindow(Anchor::FirstHit) if spec.counted() == Count::All => {
                 (twice.saturating_sub(1), twice.saturating_sub(1))
             }
+            // A short window lies within the period between two others.
+            Algorithm::FixedWindow(Anchor::Calendar(calendar))
+                if calendar.shortest() < limit.quota().period() =>
+            {
+                (amount.saturating_mul(3), twice)
+            }
             Algorithm::FixedWindow(_) => (twice, twice),
             _ => (limit.capacity().saturating_add(amount), limit.capacity()),
         };

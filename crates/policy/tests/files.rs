@@ -162,6 +162,19 @@ fn all_problems_are_told_at_once() {
     assert_eq!(lines, [1, 2, 3, 4, 8, 8], "{problems}");
 }
 
+#[test]
+fn b204_a_calendar_day_gives_its_amount_once() {
+    let limits = "[[limit]]\nname = \"daily\"\nrate = \"10 per day\"\nalgorithm = \"fixed-window\"\n\
+        window = { every = \"day\", zone = \"Europe/Paris\" }\n\
+        overrides = { \"192.0.2.1\" = \"20/day\" }\n";
+    let policy = good(limits);
+    let quotas: Vec<_> = policy.limits().flat_map(LimitSpec::every_limit).collect();
+    assert_eq!([quotas[0].capacity(), quotas[1].capacity()], [10, 20]);
+    let calendar = quotas[0].calendar().unwrap();
+    assert_eq!(calendar.name(), "day Europe/Paris 00:00:00");
+    assert!(std::ptr::eq(calendar, quotas[1].calendar().unwrap()));
+}
+
 /// What is wrong, its line in `limit(…)`, and a word of what is said.
 const WRONG: &[(&str, usize, &str)] = &[
     ("rate = 100", 3, "a bare number"),
@@ -196,6 +209,38 @@ const WRONG: &[(&str, usize, &str)] = &[
     ("rate = \"10/s\"\nalgorithm = \"token_bucket\"", 4, "did you mean `token-bucket`?"),
     ("rate = \"10/s\"\nalgorithm = \"dice\"", 4, "`sliding-log`"),
     ("rate = \"10/s\"\nwindow = \"clock\"", 4, "fixed-window"),
+    ("rate = \"10/d\"\nalgorithm = \"fixed-window\"\nwindow = \"noon\"", 5, "`first-hit`"),
+    (
+        "rate = \"10/day\"\nalgorithm = \"fixed-window\"\nwindow = { every = \"year\", zone = \"UTC\" }",
+        5,
+        "`month`",
+    ),
+    ("rate = \"10/day\"\nalgorithm = \"fixed-window\"\nwindow = { every = \"day\" }", 5, "zone"),
+    (
+        "rate = \"10/day\"\nalgorithm = \"fixed-window\"\nwindow = { every = \"day\", zone = \"Paris\" }",
+        5,
+        "is no time zone",
+    ),
+    (
+        "rate = \"10/day\"\nalgorithm = \"fixed-window\"\nwindow = { every = \"day\", zone = \"UTC\", at = \"6:00\" }",
+        5,
+        "`00:00` to `23:59`",
+    ),
+    (
+        "rate = \"10/month\"\nalgorithm = \"fixed-window\"\nwindow = { every = \"day\", zone = \"UTC\" }",
+        3,
+        "`\"1000/day\"`",
+    ),
+    (
+        "rate = \"10/hour\"\nalgorithm = \"fixed-window\"\nwindow = { every = \"month\", zone = \"UTC\" }",
+        3,
+        "`\"1000/month\"`",
+    ),
+    (
+        "rate = [\"9/day\", \"1/day\"]\nalgorithm = \"fixed-window\"\nwindow = { every = \"day\", zone = \"UTC\" }",
+        3,
+        "several rates in one calendar",
+    ),
     ("rate = \"10/s burst 20\"\nalgorithm = \"sliding-log\"", 3, "gives a burst"),
     ("rate = \"20000/s\"\nalgorithm = \"sliding-log\"", 3, "sliding-window"),
     ("rate = \"10/s\"\ntick = \"2s\"", 4, "`1ms`"),

@@ -5,7 +5,8 @@ use tollgate_core::{Algorithm, Anchor, OnError, Queue, Resolution, Span};
 use super::overrides::Written;
 use super::rates::{self, Burst, Form, Line};
 use super::spots::{LimitSpots, Spots};
-use super::{charge, cost};
+use super::{charge, cost, window};
+use crate::calendar::Every;
 use crate::config::{Problem, Reading, Section, Text, Value, nearest};
 use crate::key::{KeyPart, KeyPartError};
 use crate::limit_answer::LimitAnswer;
@@ -24,9 +25,6 @@ const ALGORITHMS: [(&str, Algorithm); 6] = [
     ("sliding-window", Algorithm::SlidingWindow),
     ("sliding-log", Algorithm::SlidingLog),
 ];
-
-const ANCHORS: [(&str, Anchor); 3] =
-    [("spread", Anchor::Spread), ("clock", Anchor::Clock), ("first-hit", Anchor::FirstHit)];
 
 const TICKS: [(&str, Resolution); 3] =
     [("1us", Resolution::Micros), ("1ms", Resolution::Millis), ("1s", Resolution::Seconds)];
@@ -95,7 +93,7 @@ fn windows(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<LimitSpec>
         .and_then(|name| name.text("a name, such as `\"per-client\"`"));
     let rates = section.require("rate", rates::EXPECTED).and_then(|r| r.texts(rates::EXPECTED));
     let burst = section.take("burst").map(Burst::read);
-    let algorithm = algorithm(section);
+    let (algorithm, every) = algorithm(section).unzip();
     let queue = queue(section, algorithm);
     let resolution = section.choice("tick", &TICKS);
     let on_error = section.choice("on_error", &ON_ERRORS).unwrap_or_default();
@@ -104,7 +102,8 @@ fn windows(section: &mut Section<'_>, own: &mut LimitSpots) -> Option<LimitSpec>
 
     let (name, rates, algorithm) = (name?, rates?, algorithm?);
     let lease = lease.unwrap_or(Some(0))?;
-    let form = Form { name: name.as_str(), algorithm, queue, resolution, on_error, lease };
+    let every = every.flatten();
+    let form = Form { name: name.as_str(), algorithm, every, queue, resolution, on_error, lease };
     // A burst that cannot be read was told; the rates alone would mean something else.
     let windows = match burst {
         Some(None) => None,
@@ -133,17 +132,18 @@ fn lease(reading: &Reading<'_>, text: &Text, algorithm: Option<Algorithm>) -> Op
     }
 }
 
-fn algorithm(section: &mut Section<'_>) -> Option<Algorithm> {
+/// The algorithm, and the unit of the calendar that its windows are, if they are one.
+fn algorithm(section: &mut Section<'_>) -> Option<(Algorithm, Option<Every>)> {
     let written = section.take("algorithm");
     let algorithm = match written {
         None => Some(Algorithm::TokenBucket),
         Some(value) => value.choice(&ALGORITHMS),
     };
-    let Some(window) = section.take("window") else { return algorithm };
+    let Some(window) = section.take("window") else { return Some((algorithm?, None)) };
     let (reading, span) = (section.reading(), window.span());
-    let anchor = window.choice(&ANCHORS)?;
+    let (anchor, every) = window::read(window)?;
     match algorithm? {
-        Algorithm::FixedWindow(_) => Some(Algorithm::FixedWindow(anchor)),
+        Algorithm::FixedWindow(_) => Some((Algorithm::FixedWindow(anchor), every)),
         other => {
             let message = format!("`window` means nothing to a {other}");
             let expected = "`window` only beside `algorithm = \"fixed-window\"`";

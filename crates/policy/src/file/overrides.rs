@@ -91,13 +91,16 @@ fn from_file(
 /// another.
 fn windows(form: &Form<'_>, rates: &[String]) -> Result<Vec<Limit>, Complaint> {
     let window = |rate: &String| {
-        let quota = rate.parse().map_err(|_| {
-            Complaint::new("what stands after the value is not a rate", rates::EXPECTED)
+        let quota = form.quota(rate).map_err(|expected| {
+            Complaint::new("what stands after the value is not a rate", expected)
         })?;
         form.limit(quota, rates.len()).map_err(|_| {
             let expected = "a rate that the algorithm and tick can count exactly";
             Complaint::new("the rate does not fit the limit", expected)
         })
     };
+    if !form.takes(rates.len()) {
+        return Err(Complaint::new("several rates in one calendar", rates::ONE_RATE));
+    }
     rates.iter().map(window).collect()
 }

@@ -1,12 +1,18 @@
 //! The rates of a limit: its windows, and those of its overrides.
 
-use tollgate_core::{Algorithm, Limit, LimitError, OnError, Queue, Quota, Resolution, Span};
+use tollgate_core::{
+    Algorithm, Limit, LimitError, OnError, Queue, Quota, QuotaError, Resolution, Span,
+};
 
+use crate::calendar::Every;
 use crate::config::{Problem, Reading, Text, Value};
 
 /// How rates are written, for messages.
 pub(super) const EXPECTED: &str = "an amount and its period, such as `\"100/minute\"`, \
     `\"5 per 15 minutes\"` or `\"10/s burst 20\"`";
+
+/// Several rates need windows of several lengths, and a calendar has one.
+pub(super) const ONE_RATE: &str = "one rate beside a `window` of a calendar";
 
 /// The largest burst: what a quota can hold.
 const MOST: u64 = 1 << 53;
@@ -15,6 +21,8 @@ const MOST: u64 = 1 << 53;
 pub(super) struct Form<'f> {
     pub(super) name: &'f str,
     pub(super) algorithm: Algorithm,
+    /// What of a calendar the windows are, if they are.
+    pub(super) every: Option<Every>,
     pub(super) queue: Line,
     pub(super) resolution: Option<Resolution>,
     pub(super) on_error: OnError,
@@ -46,6 +54,37 @@ impl Line {
 }
 
 impl Form<'_> {
+    /// The quota that a rate writes.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub(super) fn quota(&self, rate: &str) -> Result<Quota, String> {
+        let Some(every) = self.every else {
+            let expected = |error: QuotaError| {
+                let said = error.to_string();
+                said.split_once("expected ").map_or(EXPECTED, |(_, expected)| expected).to_owned()
+            };
+            return rate.parse().map_err(expected);
+        };
+        // Units of a calendar are not equally long: what is told is the longest.
+        let (unit, length) = match every {
+            Every::Day => ("day", "1d"),
+            Every::Week => ("week", "7d"),
+            Every::Month => ("month", "31d"),
+        };
+        let amount = rate.trim_end().strip_suffix(unit).map(str::trim_end);
+        let amount = amount.and_then(|a| a.strip_suffix('/').or_else(|| a.strip_suffix(" per")));
+        let quota = amount.and_then(|amount| format!("{amount}/{length}").parse().ok());
+        quota.ok_or_else(|| {
+            format!("an amount for the unit of the calendar in `window`, such as `\"1000/{unit}\"`")
+        })
+    }
+
+    /// Whether so many rates can be windows of one limit.
+    pub(super) fn takes(&self, rates: usize) -> bool {
+        self.every.is_none() || rates < 2
+    }
+
     /// The limit of one of so many rates.
     pub(super) fn limit(&self, quota: Quota, rates: usize) -> Result<Limit, LimitError> {
         let name = match rates {
@@ -97,10 +136,14 @@ pub(super) fn windows(
         ));
         return None;
     }
+    if let (false, [_, second, ..]) = (form.takes(rates.len()), rates) {
+        reading.refuse(second, "several rates in one calendar", ONE_RATE);
+        return None;
+    }
     let windows: Vec<_> = rates
         .iter()
         .map(|rate| {
-            let quota = with_burst(reading, rate, quota(reading, rate)?, burst)?;
+            let quota = with_burst(reading, rate, quota(reading, form, rate)?, burst)?;
             let secret = burst.is_some_and(|burst| burst.secret);
             let limit = form.limit(quota, rates.len());
             limit.map_err(|error| refuse(reading, rate, secret, &error)).ok()
@@ -109,15 +152,12 @@ pub(super) fn windows(
     windows.into_iter().collect()
 }
 
-fn quota(reading: &Reading<'_>, rate: &Text) -> Option<Quota> {
-    let parsed = rate.as_str().parse::<Quota>();
-    parsed
-        .map_err(|error| {
-            let said = error.to_string();
-            let expected = said.split_once("expected ").map_or(EXPECTED, |(_, expected)| expected);
-            reading.refuse(rate, format!("`{}` is not a rate", rate.shown()), expected);
-        })
-        .ok()
+fn quota(reading: &Reading<'_>, form: &Form<'_>, rate: &Text) -> Option<Quota> {
+    let quota = form.quota(rate.as_str());
+    let refuse = |expected| {
+        reading.refuse(rate, format!("`{}` is not a rate", rate.shown()), expected);
+    };
+    quota.map_err(refuse).ok()
 }
 
 fn with_burst(
