@@ -125,7 +125,8 @@ impl Limit {
     /// 1; 0 if nothing is leased.
     #[must_use]
     pub fn lease(&self) -> u64 {
-        if self.lease == 0 || matches!(self.algorithm, Algorithm::LeakyBucket(_)) {
+        let is_queue = matches!(self.algorithm, Algorithm::LeakyBucket(_));
+        if self.lease == 0 || is_queue || self.calendar().is_some() {
             return 0;
         }
         // A hundredth first: a capacity times 50 may pass 64 bits.

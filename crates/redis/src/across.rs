@@ -22,12 +22,16 @@ use tollgate_core::Mode;
 use crate::caller::Caller;
 use crate::fault::{Class, Fault};
 use crate::link::{Slots, slot};
-use crate::reading::Reading;
-use crate::request::{Ask, Question, Request};
+use crate::reading::{Reading, instant};
+use crate::request::{Ask, Entry, Question, Request};
 use untold::{Kept, Untold};
 
 /// How long what was charged may take to be given back, also when the deadline has passed.
 const GIVING_BACK: Duration = Duration::from_secs(1);
+
+/// How many windows of a calendar are asked for, one after the other: that of the last reply, that of
+/// the server's clock, and another if it began meanwhile.
+const WINDOWS: usize = 3;
 
 /// What became of asking about every entry.
 #[derive(Debug)]
@@ -168,7 +172,7 @@ impl Caller {
         let groups: Vec<&Group> = groups.iter().copied().filter(|group| !failed(group)).collect();
         let asked = groups.iter().map(|group| async move {
             let entries: Vec<_> = group.iter().filter_map(|i| question.entries.get(*i)).collect();
-            self.ask(&question.request(ask, take, &entries), deadline).await
+            self.ask_about(question, ask, take, &entries, deadline).await
         });
         for (group, reply) in groups.iter().zip(join_all(asked).await) {
             let read = reply.and_then(|reply| match reply {
@@ -185,6 +189,29 @@ impl Caller {
                 heard.fault.get_or_insert(fault);
             }
         }
+    }
+
+    /// Asks about entries. Where they are counted by a calendar, that is asked for the window of the
+    /// last reply, and again if the server's clock is in another: then it has done nothing.
+    async fn ask_about(
+        &self,
+        question: &Question<'_, '_, '_>,
+        ask: Ask,
+        take: Option<u64>,
+        entries: &[&Entry],
+        deadline: Instant,
+    ) -> Result<Value, Fault> {
+        for _ in 0..WINDOWS {
+            let request = question.request(ask, take, entries, self.told.now());
+            let reply = self.ask(&request, deadline).await?;
+            let Some((first, last)) = request.within else { return Ok(reply) };
+            let now = instant(&reply).ok_or(Fault::unknown(Class::Protocol))?;
+            self.told.tell(now);
+            if first <= now && now <= last {
+                return Ok(reply);
+            }
+        }
+        Err(Fault::never(Class::Protocol).saying("its clock changes days between calls"))
     }
 
     /// Gives back what these entries are known to be charged, apart from the decision. What cannot be
@@ -215,7 +242,7 @@ impl Caller {
         let requests = charges.filter_map(|((charge, entry), answer)| {
             let receipt = answer.as_mut()?.take_receipt(charge.key)?.beside(charge.home);
             let gives = entries.contains(&(*entry)?);
-            gives.then(|| Request::to_give(&self.prefix, &receipt, 0)).flatten()
+            gives.then(|| Request::to_give(&self.prefix, &receipt, 0, self.told.now())).flatten()
         });
         requests.collect()
     }

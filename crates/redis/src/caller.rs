@@ -1,7 +1,10 @@
 //! One script call, by its hash or by its text.
 
+use core::sync::atomic::{AtomicU64, Ordering};
+
 use redis::Value;
 use tokio::time::Instant;
+use tollgate_core::Tick;
 
 use crate::fault::{Class, Fault};
 use crate::key::Prefix;
@@ -16,9 +19,26 @@ pub(crate) struct Caller {
     pub(crate) counters: Counters,
     /// What every key begins with.
     pub(crate) prefix: Prefix,
+    /// What a server's clock showed last.
+    pub(crate) told: Told,
     /// What the server's clock is taken to show.
     #[cfg(test)]
     pub(crate) clock: Option<tollgate_core::ManualClock>,
+}
+
+/// The instant of a reply, to guess that of the next from. The epoch before any.
+#[derive(Debug, Default)]
+pub(crate) struct Told(AtomicU64);
+
+impl Told {
+    pub(crate) fn now(&self) -> Tick {
+        // Relaxed, both: the word is the whole truth, and an old one costs a call.
+        Tick::from_micros(self.0.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn tell(&self, now: Tick) {
+        self.0.store(now.as_micros(), Ordering::Relaxed);
+    }
 }
 
 impl Caller {
@@ -31,7 +51,7 @@ impl Caller {
     }
 
     async fn run(&self, request: &Request, deadline: Instant) -> Result<Value, Fault> {
-        let Request { script, keys, packed } = request;
+        let Request { script, keys, packed, .. } = request;
         let slot = slot(keys.first().map_or(&[][..], |key| key.as_bytes()));
         #[cfg(test)]
         if let Some(clock) = &self.clock {

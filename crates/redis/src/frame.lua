@@ -125,7 +125,7 @@ end
 
 -- How much of what is wanted every enforcing limit has left; 1 if that is nothing.
 local function frame_take(micros, request, wanted)
-    for from = 25, #request, 88 do
+    for from = 41, #request, 88 do
         local key, rule, effect, tick, phase, sharing, p, q, r, s, t =
             struct.unpack('<ddddddddddd', request, from)
         if effect == 0 then
@@ -148,7 +148,8 @@ end
 -- Decides all entries, and charges them all or none.
 --
 -- ARGV[1] is packed doubles: writes (1 or 0), passes (0 when a limit never passes), wanted (0, or the
--- most that an "up to" takes), then 11 of each entry: key, rule (1 bucket, 2 fixed, 3 sliding, 4 log),
+-- most that an "up to" takes), the instants from and until which the phases hold: at others nothing is
+-- done, and the instant alone is the reply; then 11 of each entry: key, rule (1 bucket, 2 fixed, 3 sliding, 4 log),
 -- effect (0 enforces, 1 watches, 2 watches and is never written), tick in microseconds, phase, cost
 -- (in an "up to" how many charges share it), the rule's five numbers.
 --
@@ -158,13 +159,14 @@ end
 local function frame_decide()
     local time, request = redis.call('TIME'), ARGV[1]
     local micros = time[1] * 1000000 + time[2]
-    local writes, all, wanted = struct.unpack('<ddd', request)
+    local writes, all, wanted, first, last = struct.unpack('<ddddd', request)
+    if micros < first or micros > last then return struct.pack('<d', micros) end
     local reply, bad, take, changes, stands = struct.pack('<d', micros), 0, 1, {}, {}
     if wanted > 0 and all == 1 then take = frame_take(micros, request, wanted) end
     -- An entry that no other can stop is written where it is asked.
-    local alone = #request == 112 and writes * all == 1
+    local alone = #request == 128 and writes * all == 1
 
-    for from = 25, #request, 88 do
+    for from = 41, #request, 88 do
         local key, rule, effect, tick, phase, cost, p, q, r, s, t =
             struct.unpack('<ddddddddddd', request, from)
         local now, passes, change = (micros - micros % tick) / tick, true, nil

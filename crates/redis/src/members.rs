@@ -58,7 +58,7 @@ impl Members {
 async fn pulse(caller: Arc<Caller>, key: String, counted: Arc<AtomicU32>) {
     // Every `RandomState` has keys of its own.
     let name = RandomState::new().hash_one(0).to_be_bytes().to_vec();
-    let request = Request { script: Script::pulse(), keys: vec![key], packed: name };
+    let request = Request { script: Script::pulse(), keys: vec![key], packed: name, within: None };
     loop {
         // Of a cluster some server may be away for long, or none may tell where the slots are.
         let _ = timeout(SOON, caller.link.connected()).await;

@@ -4,6 +4,7 @@
 //! for how long, what is left, what was written) is worked out here and cannot differ from what the
 //! server did.
 
+use redis::Value;
 use tollgate_core::algorithm::{Moment, Patience, Rule, Ruling, State, Step, WordRule};
 use tollgate_core::charge::{Outcome, passes};
 use tollgate_core::{Answer, Charge, Decision, Effect, Limit, Mode, Span, Tick, Verdict};
@@ -222,6 +223,14 @@ impl Kept {
             }
             Rule::Log(_) => charge.limit.capacity().saturating_sub(self.state.0),
         }
+    }
+}
+
+/// The instant that a reply begins with.
+pub(crate) fn instant(reply: &Value) -> Option<Tick> {
+    match reply {
+        Value::BulkString(bytes) => whole(&mut bytes.as_slice()).map(Tick::from_micros),
+        _ => None,
     }
 }
 

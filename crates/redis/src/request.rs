@@ -4,7 +4,7 @@
 mod tests;
 
 use tollgate_core::algorithm::{Patience, Rule, State, WordRule, twin};
-use tollgate_core::{Charge, Effect, Receipt};
+use tollgate_core::{Charge, Effect, Receipt, Tick};
 
 use crate::key::{self, Prefix};
 use crate::script::{Job, Rules, Script};
@@ -15,6 +15,8 @@ pub(crate) struct Request {
     pub(crate) script: &'static Script,
     pub(crate) keys: Vec<String>,
     pub(crate) packed: Vec<u8>,
+    /// The first and the last instant at which it serves; at others it does nothing.
+    pub(crate) within: Option<(Tick, Tick)>,
 }
 
 /// Charges of one limit and key and one effect, which the server decides as one.
@@ -88,9 +90,17 @@ impl<'c, 'l, 'k> Question<'c, 'l, 'k> {
     }
 
     /// What to send about some of the entries, each charge at its own cost or all at `take`.
-    pub(crate) fn request(&self, ask: Ask, take: Option<u64>, entries: &[&Entry]) -> Request {
+    /// It serves only `within` those instants by the server's clock, of which `now` is one: a calendar's
+    /// windows are told apart here.
+    pub(crate) fn request(
+        &self,
+        ask: Ask,
+        take: Option<u64>,
+        entries: &[&Entry],
+        now: Tick,
+    ) -> Request {
         let plain = self.plain(ask, take, entries);
-        plain.unwrap_or_else(|| self.general(ask, take, entries))
+        plain.unwrap_or_else(|| self.general(ask, take, entries, now))
     }
 
     /// What to send to charge enforcing limits with states in words: each of them is an entry and has a
@@ -101,8 +111,12 @@ impl<'c, 'l, 'k> Question<'c, 'l, 'k> {
             return None;
         }
         let limits = entries.iter().filter_map(|entry| self.charge_of(entry));
-        let rules: Option<Vec<Rules>> =
-            limits.map(|charge| Rules::of(charge.limit.rule())).collect();
+        let rules: Option<Vec<Rules>> = limits
+            .map(|charge| {
+                let limit = charge.limit;
+                Rules::of(limit.rule()).filter(|_| limit.calendar().is_none())
+            })
+            .collect();
         let script = Script::plain(&rules?)?;
         let mut keys = Vec::with_capacity(entries.len());
         let mut packed = Vec::with_capacity(entries.len() * 64);
@@ -116,17 +130,21 @@ impl<'c, 'l, 'k> Question<'c, 'l, 'k> {
                 push(&mut packed, number);
             }
         }
-        Some(Request { script, keys, packed })
+        Some(Request { script, keys, packed, within: None })
     }
 
     /// What to send about any entries.
-    fn general(&self, ask: Ask, take: Option<u64>, entries: &[&Entry]) -> Request {
+    fn general(&self, ask: Ask, take: Option<u64>, entries: &[&Entry], now: Tick) -> Request {
         let mut keys: Vec<&str> = Vec::with_capacity(entries.len());
         let mut packed = Vec::with_capacity(24 + entries.len() * 88);
         let mut rules = Rules::default();
         push(&mut packed, u64::from(ask != Ask::Peek));
         push(&mut packed, u64::from(!self.is_hopeless()));
         push(&mut packed, if let Ask::UpTo(wanted) = ask { wanted } else { 0 });
+        let within = self.within(entries, now);
+        let (first, last) = within.unwrap_or((Tick::EPOCH, Tick::from_micros(u64::MAX)));
+        push(&mut packed, first.as_micros());
+        push(&mut packed, last.as_micros());
         for entry in entries {
             let Some(Charge { limit, key, .. }) = self.charge_of(entry) else { continue };
             let Some(rule) = Rules::of(limit.rule()) else { continue };
@@ -147,7 +165,7 @@ impl<'c, 'l, 'k> Question<'c, 'l, 'k> {
             push(&mut packed, u64::from(rule.number()));
             push(&mut packed, effect);
             push(&mut packed, limit.resolution().micros());
-            push(&mut packed, limit.phase(key));
+            push(&mut packed, limit.moment(now, key).phase);
             push(&mut packed, entry.total(take));
             for number in twin::numbers(limit.rule(), entry.patience) {
                 push(&mut packed, number);
@@ -155,7 +173,15 @@ impl<'c, 'l, 'k> Question<'c, 'l, 'k> {
         }
         let job = if let Ask::UpTo(_) = ask { Job::Take } else { Job::Decide };
         let keys = keys.into_iter().map(str::to_owned).collect();
-        Request { script: Script::of(job, rules), keys, packed }
+        Request { script: Script::of(job, rules), keys, packed, within }
+    }
+
+    /// In which instants around `now` all calendars of these entries are in the same windows.
+    fn within(&self, entries: &[&Entry], now: Tick) -> Option<(Tick, Tick)> {
+        let limits = entries.iter().filter_map(|entry| self.charge_of(entry));
+        let windows = limits.filter_map(|charge| Some(charge.limit.calendar()?.window(now)));
+        let (first, end) = windows.reduce(|one, other| (one.0.max(other.0), one.1.min(other.1)))?;
+        Some((first, Tick::from_micros(end.as_micros().saturating_sub(1))))
     }
 }
 
@@ -167,7 +193,8 @@ impl<'c, 'l, 'k> Question<'c, 'l, 'k> {
 pub fn sent(prefix: &Prefix, charges: &[Charge<'_, '_>]) -> [Vec<u8>; 2] {
     let question = Question::new(prefix, charges);
     let entries: Vec<&Entry> = question.entries.iter().collect();
-    let Request { script, keys, packed } = question.request(Ask::Charge, None, &entries);
+    let Request { script, keys, packed, .. } =
+        question.request(Ask::Charge, None, &entries, Tick::EPOCH);
     [script.by_text(&keys, &packed), script.by_hash(&keys, &packed)]
         .map(|command| command.get_packed_command())
 }
@@ -175,7 +202,12 @@ pub fn sent(prefix: &Prefix, charges: &[Charge<'_, '_>]) -> [Vec<u8>; 2] {
 impl Request {
     /// What to ask so that a charge costs what it turned out to cost; `None` if there is nothing to
     /// give.
-    pub(crate) fn to_give(prefix: &Prefix, receipt: &Receipt<'_>, actual: u64) -> Option<Request> {
+    pub(crate) fn to_give(
+        prefix: &Prefix,
+        receipt: &Receipt<'_>,
+        actual: u64,
+        now: Tick,
+    ) -> Option<Request> {
         let (limit, key, charged) = (receipt.limit(), receipt.key(), receipt.charged());
         let rules = Rules::of(limit.rule())?;
         let [left_a, left_b, left_c] = words(limit.rule(), charged.left);
@@ -185,7 +217,7 @@ impl Request {
         for number in [
             u64::from(rules.number()),
             limit.resolution().micros(),
-            limit.phase(&key),
+            limit.moment(now, &key).phase,
             charged.cost,
             left_a,
             left_b,
@@ -202,7 +234,7 @@ impl Request {
             push(&mut packed, number);
         }
         let keys = vec![key::name(prefix, limit, key, receipt.home())];
-        Some(Request { script: Script::of(Job::Give, rules), keys, packed })
+        Some(Request { script: Script::of(Job::Give, rules), keys, packed, within: None })
     }
 }
 

@@ -16,7 +16,7 @@ use tollgate_core::{Charge, Decision, Mode, Receipt, Reply, Source, Store, Store
 use crate::across::Heard;
 use crate::address::Address;
 use crate::alone::error_of;
-use crate::caller::Caller;
+use crate::caller::{Caller, Told};
 use crate::denials::{Asking, Denials, Known};
 use crate::fault::Fault;
 use crate::key::Prefix;
@@ -207,7 +207,8 @@ impl Redis {
         if receipt.source() != Source::Store {
             return self.give_alone(receipt, actual).await;
         }
-        let Some(request) = Request::to_give(&self.caller.prefix, &receipt, actual) else {
+        let now = self.caller.told.now();
+        let Some(request) = Request::to_give(&self.caller.prefix, &receipt, actual, now) else {
             return Ok(());
         };
         let deadline = Instant::now() + self.deadline;
@@ -260,6 +261,7 @@ impl RedisBuilder {
             link: Link::start(&address, options.events(at_start(voice.clone()))),
             counters: Counters::default(),
             prefix,
+            told: Told::default(),
             #[cfg(test)]
             clock: None,
         };

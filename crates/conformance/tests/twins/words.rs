@@ -69,6 +69,10 @@ impl<'r> History<'r> {
         if phase > 0 && random.once_in(4) {
             let window = numbers(limit.rule(), Patience::Now)[1];
             phase = *random.one_of(&[1, window - 1]) % window;
+            if random.once_in(2) && window < 1 << 32 {
+                // As a calendar shifts its windows.
+                phase += window * random.below(20_000);
+            }
         }
         let then = limit.clone();
         History { form, random, limit, then, state: State::FRESH, now, phase, charged: None }

@@ -14,8 +14,10 @@ local function fixed_roll(a, b, now, phase, limit, window, start)
     if b > 2 * limit then b = 2 * limit end
     local present, elapsed, unit = now, 0, 1
     if start == 0 then
+        -- Windows of a calendar are shifted by more than one.
+        local shift = phase % window
         elapsed, unit = now % window, window
-        present, elapsed = (now - elapsed) / window, elapsed + phase
+        present, elapsed = (now - elapsed) / window + (phase - shift) / window, elapsed + shift
         if elapsed >= window then present, elapsed = present + 1, elapsed - window end
     end
     local age = elapsed + (present - a) * unit

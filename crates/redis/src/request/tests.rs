@@ -56,7 +56,7 @@ fn plain_scripts_do_what_all_others_do(server: &Server, steps: u64) {
         let question = Question::new(&Prefix::default(), &charges);
         let entries: Vec<&Entry> = question.entries.iter().collect();
         let plain = question.plain(Ask::Charge, None, &entries).unwrap();
-        let other = question.general(Ask::Charge, None, &entries);
+        let other = question.general(Ask::Charge, None, &entries, Tick::EPOCH);
         assert_eq!(plain.keys, other.keys);
         if random.once_in(20) {
             let length = *random.one_of(&[0, 15, 16, 16, 16]);

@@ -7,7 +7,8 @@ use tollgate_conformance::{
     Awaited, CASES, Random, Reference, Subject, Told, case, suite_of, traces,
 };
 use tollgate_core::{
-    Algorithm, Charge, Clock, Limit, LocalStore, ManualClock, Mode, Quota, Span, Store, Tick,
+    Algorithm, Anchor, Calendar, Charge, Clock, Limit, LocalStore, ManualClock, Mode, Quota, Span,
+    Store, Tick,
 };
 use tollgate_servers::Server;
 
@@ -52,6 +53,55 @@ fn faults_of_real_limiters_are_none_of_it() {
         // A simulated second of millions of calls is for stores that answer in nanoseconds.
         CASES.iter().filter(|name| !name.starts_with("b07_")).for_each(|name| case(name, make));
         traces(make);
+    }
+}
+
+/// The server's clock passes from window to window, and steps back, between calls.
+#[test]
+fn windows_of_a_calendar_equal_the_references() {
+    let (random, mut edge) = (&mut Random::of(11), Tick::EPOCH);
+    let edges = (0..400).map(|_| {
+        edge = edge.after(Span::from_secs(random.between(20 * 3_600, 30 * 3_600)));
+        edge
+    });
+    let calendar = Calendar::new("uneven", edges.collect::<Vec<_>>()).unwrap();
+    let calendar: &'static Calendar = Box::leak(Box::new(calendar));
+    let daily = Limit::builder("daily", Quota::per_day(9));
+    let daily = daily.algorithm(Algorithm::FixedWindow(Anchor::Calendar(calendar))).build();
+    let (daily, other) = (daily.unwrap(), Limit::new("rate", Quota::per_minute(20)).unwrap());
+    let runtime = Runtime::new().unwrap();
+    for server in [Server::redis().start(), Server::valkey().start()] {
+        let clock = ManualClock::at(Tick::from_micros(1 << 44));
+        let store = store_on(&server, &runtime, clock.clone());
+        let store = Awaited::with(store, |task| runtime.block_on(task));
+        let reference = Reference::new(clock.clone());
+        let mut receipts = Vec::new();
+        for step in 0..4_000 {
+            if random.once_in(40) {
+                let back = random.of_any_size(38);
+                clock.set(Tick::from_micros(clock.now().as_micros().saturating_sub(back)));
+            }
+            clock.advance(Span::from_micros(random.of_any_size(36)));
+            let charge = Charge::new(&daily, "k").cost(random.between(1, 3));
+            let charges = [charge, Charge::new(&other, "k")];
+            let charges = &charges[..usize::try_from(random.between(1, 2)).unwrap()];
+            let mode = *random.one_of(&[Mode::Charge, Mode::Charge, Mode::Peek, Mode::UpTo]);
+            let mut ours = store.decide(mode, charges);
+            let mut theirs = reference.decide_now(mode, charges);
+            assert_eq!(Told::from(&ours), Told::from(&theirs), "step {step}");
+            let both = ours.answers_mut().zip(theirs.answers_mut());
+            receipts.extend(both.filter_map(|(ours, theirs)| {
+                Some((ours.take_receipt("k".into())?, theirs.take_receipt("k".into())?))
+            }));
+            if random.once_in(10) && !receipts.is_empty() {
+                let last = receipts.len() - 1;
+                let nth = random.below(8).min(u64::try_from(last).unwrap());
+                let (ours, theirs) = receipts.swap_remove(last - usize::try_from(nth).unwrap());
+                let actual = random.below(4);
+                store.give(ours, actual);
+                reference.give_now(theirs, actual);
+            }
+        }
     }
 }
 
