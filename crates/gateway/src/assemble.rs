@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tollgate_core::Store;
+use tollgate_core::{Clock, Store};
 use tollgate_http::{Clients, RateLimit, RateLimitLayer, Responder};
 use tollgate_memory::{Memory, SystemClock};
 use tollgate_policy::Policy;
@@ -143,12 +143,42 @@ impl Plan {
         Ok(self.over(kept))
     }
 
+    /// The limits, asked of a store and by a clock of the caller's. Claims are those that stand beside
+    /// a request: tokens are not looked at.
+    pub(crate) fn layer(
+        &self,
+        store: Arc<dyn Store>,
+        clock: impl Clock + 'static,
+    ) -> RateLimitLayer {
+        RateLimitLayer::new(store, self.policy.clone())
+            .clients(self.clients.clone())
+            .responder(self.responder.clone())
+            .attach_client()
+            .clock(clock)
+    }
+
+    /// What stands before the limits.
+    pub(crate) fn admission(&self) -> Admission {
+        Admission {
+            head: self.settings.connection.head,
+            identity: self.clients.identity_headers().cloned().collect(),
+        }
+    }
+
+    /// Takes the claims that stand beside a request for those of its token.
+    pub(crate) fn believe_given_claims(&mut self) {
+        self.jwt = None;
+    }
+
     /// Joins what it describes with what is kept, so that a limit of the same name, algorithm, period
     /// and tick goes on counting. What the file says of the store is left aside.
     pub(crate) fn over(self, kept: Kept) -> Gateway {
-        let Plan { settings, policy, clients, responder, jwt, .. } = self;
-        let observer = kept.metrics.follow(&policy);
-        let identity = clients.identity_headers().cloned().collect();
+        let observer = kept.metrics.follow(&self.policy);
+        let admission = self.admission();
+        let mut limits = self
+            .layer(kept.store.clone(), SystemClock::new())
+            .observe(move |outcome| observer.decided(outcome));
+        let Plan { settings, clients, jwt, .. } = self;
         let opening = Arc::new(Opening {
             balancers: settings.balancers.clone(),
             tls: settings.tls.clone(),
@@ -156,12 +186,6 @@ impl Plan {
             clients: clients.rule().clone(),
         });
         let tokens = kept.metrics.clone();
-        let mut limits = RateLimitLayer::new(kept.store.clone(), policy)
-            .clients(clients)
-            .responder(responder)
-            .attach_client()
-            .clock(SystemClock::new())
-            .observe(move |outcome| observer.decided(outcome));
         if let Some(jwt) = jwt {
             limits = limits.claims(move |headers| {
                 let claims = jwt.claims(headers)?;
@@ -171,7 +195,6 @@ impl Plan {
         }
         // As the layer has it, so that what is explained is what is charged.
         let policy = limits.policy().clone();
-        let admission = Admission { head: settings.connection.head, identity };
         Gateway { settings, policy, limits, admission, opening, kept }
     }
 }

@@ -1,7 +1,7 @@
 //! `tollgate explain`: what would become of one request.
 
-use std::fmt::Write;
-use std::net::IpAddr;
+use std::fmt::{self, Write};
+use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -9,13 +9,15 @@ use http::header::HOST;
 use http::{HeaderName, HeaderValue, Method, Request, Response, Uri};
 use tollgate_core::{Effect, Verdict};
 use tollgate_http::Preview;
-use tollgate_http::client::Peer;
+use tollgate_http::client::{Certificate, Claims, Peer};
 use tollgate_policy::{
     Application, Free, Lack, LimitSpec, Policy, Reason, Request as _, Selection,
 };
 
+use crate::admission::Admission;
 use crate::assemble::Gateway;
 use crate::framing::{Fault, Framing};
+use crate::settings::{Destinations, Way};
 
 /// A request as it is described on the command line.
 #[derive(Clone, Debug)]
@@ -24,11 +26,35 @@ pub(crate) struct Described {
     pub(crate) target: Uri,
     pub(crate) headers: Vec<HeaderLine>,
     pub(crate) peer: IpAddr,
+    /// The name in the client's certificate, if it shows one.
+    pub(crate) certificate: Option<String>,
+    /// What a token would say that was verified.
+    pub(crate) claims: Vec<(String, String)>,
+}
+
+impl Default for Described {
+    /// `GET /` from this machine.
+    fn default() -> Described {
+        Described {
+            method: Method::GET,
+            target: Uri::from_static("/"),
+            headers: Vec::new(),
+            peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            certificate: None,
+            claims: Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for Described {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} from {}", self.method, self.target, self.peer)
+    }
 }
 
 /// One header, as `name: value`.
 #[derive(Clone, Debug)]
-pub(crate) struct HeaderLine(HeaderName, HeaderValue);
+pub(crate) struct HeaderLine(pub(crate) HeaderName, pub(crate) HeaderValue);
 
 impl FromStr for HeaderLine {
     type Err = String;
@@ -50,41 +76,52 @@ impl Gateway {
     /// # Errors
     /// When the store cannot be asked and a limit lets nothing pass then.
     pub(crate) async fn explain(&self, described: Described) -> Result<String, String> {
-        let request = match self.request(described) {
+        let request = match described.request(&self.admission) {
             Ok(request) => request,
             Err(fault) => return Ok(refused(&fault)),
         };
         if let Some((_, redis)) = &self.kept.shared {
             let _ = tokio::time::timeout(CONNECTED, redis.connected()).await;
         }
-        let explained =
-            self.limits.peek(&request, |preview| explained(&self.policy, preview)).await;
-        explained.map_err(|error| {
+        let look =
+            |preview: &Preview<'_>| explained(&self.policy, &self.settings.destinations, preview);
+        self.limits.peek(&request, look).await.map_err(|error| {
             format!("{error}: a limit with `on_error = \"deny\"` would have it answered 503")
         })
     }
+}
 
-    fn request(&self, described: Described) -> Result<Request<()>, Fault> {
+impl Described {
+    /// The request as limits get to see it.
+    ///
+    /// # Errors
+    /// When the gateway refuses it before any limit is asked.
+    pub(crate) fn request(&self, admission: &Admission) -> Result<Request<()>, Fault> {
         // Of a whole head only its faults matter here.
-        Framing::new(self.admission.head).judge(&described.head())?;
+        Framing::new(admission.head).judge(&self.head())?;
         let mut request = Request::new(());
-        *request.method_mut() = described.method;
-        *request.uri_mut() = described.target;
-        for HeaderLine(name, value) in described.headers {
-            request.headers_mut().append(name, value);
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.target.clone();
+        for HeaderLine(name, value) in &self.headers {
+            request.headers_mut().append(name, value.clone());
         }
         if !request.headers().contains_key(HOST) {
             // What curl would send.
             request.headers_mut().insert(HOST, HeaderValue::from_static("localhost"));
         }
-        request.extensions_mut().insert(Peer::from(described.peer));
+        let extensions = request.extensions_mut();
+        extensions.insert(Peer::from(self.peer));
+        if let Some(name) = &self.certificate {
+            extensions.insert(Certificate::of(name.as_str()));
+        }
+        if !self.claims.is_empty() {
+            extensions.insert(Claims::from_iter(self.claims.iter().cloned()));
+        }
         let (mut parts, ()) = request.into_parts();
-        self.admission.admit(&mut parts)?;
+        admission.admit(&mut parts)?;
         Ok(Request::from_parts(parts, ()))
     }
-}
 
-impl Described {
     /// As it would come over the wire.
     fn head(&self) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.target).into_bytes();
@@ -96,17 +133,23 @@ impl Described {
     }
 }
 
-fn refused(fault: &Fault) -> String {
+/// What is said of a request that the gateway itself refuses.
+pub(crate) fn refused(fault: &Fault) -> String {
     format!(
         "The gateway refuses it before any limit is asked: {}, {}.\n",
         fault.status, fault.detail
     )
 }
 
-fn explained(policy: &Policy, preview: &Preview<'_>) -> String {
+/// What is said of a request that limits are asked about.
+pub(crate) fn explained(
+    policy: &Policy,
+    destinations: &Destinations,
+    preview: &Preview<'_>,
+) -> String {
     let mut text = String::new();
     // Writing to a string does not fail, here and below.
-    let _ = write_request(&mut text, policy, preview);
+    let _ = write_request(&mut text, policy, destinations, preview);
     let _ = match preview.selection {
         Selection::Free(free) => writeln!(text, "\nNo limit is asked: {}.", why_free(*free)),
         Selection::Forbidden(part) => {
@@ -128,18 +171,28 @@ fn explained(policy: &Policy, preview: &Preview<'_>) -> String {
 fn write_request(
     text: &mut String,
     policy: &Policy,
+    destinations: &Destinations,
     preview: &Preview<'_>,
-) -> Result<(), std::fmt::Error> {
+) -> fmt::Result {
     let head = preview.head;
     writeln!(text, "{} {}", head.method(), head.uri())?;
     let client = head.client().map_or("unknown".to_owned(), |client| client.to_string());
     let trust = if head.is_peer_trusted() { "a trusted proxy" } else { "not a trusted proxy" };
     writeln!(text, "  client  {client} (the peer is {trust})")?;
     writeln!(text, "  path    {} (as limits see it)", tollgate_policy::Request::path(head))?;
-    let route = policy.explain(head).route;
+    let (route, plan) = (policy.explain(head).route, policy.plan(head));
     match route.is_empty() {
-        true => writeln!(text, "  route   none of the patterns"),
-        false => writeln!(text, "  route   {route}"),
+        true => writeln!(text, "  route   none of the patterns")?,
+        false => writeln!(text, "  route   {route}")?,
+    }
+    if let Some(plan) = plan {
+        writeln!(text, "  plan    {plan}")?;
+    }
+    match destinations.way(head, policy.case()) {
+        Way::Upstream { name, when: Some(when) } => writeln!(text, "  goes    to {name} ({when})"),
+        Way::Upstream { name, when: None } => writeln!(text, "  goes    to {name}"),
+        Way::Echo => writeln!(text, "  goes    to the echo, since the file names no upstream"),
+        Way::Nowhere => writeln!(text, "  goes    nowhere: it fits no route, and is answered 404"),
     }
 }
 
@@ -150,11 +203,7 @@ fn why_free(free: Free<'_>) -> String {
     }
 }
 
-fn write_limits(
-    text: &mut String,
-    policy: &Policy,
-    preview: &Preview<'_>,
-) -> Result<(), std::fmt::Error> {
+fn write_limits(text: &mut String, policy: &Policy, preview: &Preview<'_>) -> fmt::Result {
     let explanation = policy.explain(preview.head);
     writeln!(text, "\nLimits:")?;
     for (spec, reason) in &explanation.limits {
@@ -172,7 +221,9 @@ fn write_limits(
                 "  {name}: does not apply, it is for other paths ({})",
                 spec.condition()
             )?,
-            Reason::Unmet(unmet) => writeln!(text, "  {name}: does not apply, {unmet}")?,
+            Reason::Unmet(unmet) => {
+                writeln!(text, "  {name}: does not apply, {unmet} ({})", spec.condition())?;
+            }
             Reason::Skips(part) => {
                 writeln!(text, "  {name}: does not apply, the request has no {part}")?;
             }
@@ -195,7 +246,7 @@ fn write_application(
     spec: &LimitSpec,
     application: &Application<'_>,
     preview: &Preview<'_>,
-) -> Result<(), std::fmt::Error> {
+) -> fmt::Result {
     let why = match application.path {
         Some(path) => format!("its path is {path}"),
         None => "it is for every path".to_owned(),
@@ -210,14 +261,12 @@ fn write_application(
     writeln!(text, "      key   {}", key.join(", "))?;
     writeln!(text, "      cost  {}", application.cost)?;
     for limit in application.windows {
-        let overridden = if application.overridden { " (an override)" } else { "" };
-        write!(
-            text,
-            "      {}  {}, {}{overridden}",
-            limit.name(),
-            limit.quota(),
-            limit.algorithm()
-        )?;
+        let of = match &application.plan {
+            _ if application.overridden => " (an override)".to_owned(),
+            Some(plan) => format!(" (of the plan {plan})"),
+            None => String::new(),
+        };
+        write!(text, "      {}  {}, {}{of}", limit.name(), limit.quota(), limit.algorithm())?;
         let answers = preview.decision.into_iter().flat_map(|decision| decision.answers());
         match answers.into_iter().find(|answer| answer.limit().name() == limit.name()) {
             None => writeln!(text)?,
@@ -242,7 +291,7 @@ fn write_application(
     Ok(())
 }
 
-fn write_answer(text: &mut String, preview: &Preview<'_>) -> Result<(), std::fmt::Error> {
+fn write_answer(text: &mut String, preview: &Preview<'_>) -> fmt::Result {
     let response: &Response<_> = preview.response;
     match (response.status().is_success(), response.headers().is_empty()) {
         (true, true) => {

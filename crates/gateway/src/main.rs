@@ -3,6 +3,7 @@
 mod admission;
 mod assemble;
 mod body;
+mod cases;
 mod check;
 mod connection;
 mod crowd;
@@ -53,28 +54,74 @@ use watch::Watch;
 
 /// Rate limits in front of an HTTP service, from one file.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100)]
+#[command(version, max_term_width = 100, after_help = EXAMPLES, after_long_help = EXAMPLES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
 
+const EXAMPLES: &str = "\
+Example:
+  tollgate check limits.toml && tollgate serve limits.toml
+
+`tollgate COMMAND --help` has an example of each command, and its exit codes.";
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Start the gateway that a file describes.
+    ///
+    /// It says where it listens and what its limits are, and serves until it is told to stop by
+    /// SIGTERM or SIGINT; what is in flight then is finished. The file is read again on SIGHUP and when
+    /// it has changed.
+    #[command(after_long_help = "\
+Example:
+  tollgate serve limits.toml
+
+Exit codes:
+  0  it was told to stop, and has stopped
+  1  it could not begin to serve (an address was taken, say), or was told to stop twice
+  2  the file, or the command line, cannot be used")]
     Serve {
         /// The file with the limits.
         file: PathBuf,
     },
     /// Say what a file means: its limits as a table, with the worst case of each, and warnings.
+    ///
+    /// With `--test`, requests of a table are sent to what the file describes, and their answers
+    /// compared with those that are expected. Nothing is listened on and no server is asked: counts
+    /// are in this process, and the time is what the table says.
+    #[command(after_long_help = "\
+Examples:
+  tollgate check limits.toml
+  tollgate check limits.toml --test cases.toml
+  tollgate check limits.toml --store
+
+Exit codes:
+  0  the file can be used; with `--test`, all answers were as expected
+  1  some answers were not as expected, or the store has errors
+  2  a file, or the command line, cannot be used")]
     Check {
         /// The file with the limits.
         file: PathBuf,
         /// Also connect to the store of the file, and say what its servers lack.
         #[arg(long)]
         store: bool,
+        /// Send the requests of a table instead, and compare their answers with the expected ones.
+        #[arg(long, value_name = "CASES", conflicts_with = "store")]
+        test: Option<PathBuf>,
     },
     /// Say what would become of a request: which limits apply and why, and the answer.
+    ///
+    /// Nothing is charged. With a `[store]` in the file its servers are asked for the counts as they
+    /// are now; else all counts are fresh.
+    #[command(after_long_help = "\
+Example:
+  tollgate explain limits.toml /api/auth/login -X POST --peer 203.0.113.9 -H 'x-api-key: k1'
+
+Exit codes:
+  0  it was explained, whatever would become of the request
+  1  the store could not be asked, and a limit lets nothing pass then
+  2  the file, or the command line, cannot be used")]
     Explain {
         /// The file with the limits.
         file: PathBuf,
@@ -89,7 +136,19 @@ enum Command {
         /// The address it comes from.
         #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
         peer: IpAddr,
+        /// Whose certificate the client shows: the name that the key part `certificate` is.
+        #[arg(long, value_name = "NAME")]
+        certificate: Option<String>,
+        /// One claim of its token, as `name=value`, taken for verified instead of any token in its
+        /// headers; may be given more than once.
+        #[arg(long = "claim", value_name = "NAME=VALUE", value_parser = claim)]
+        claims: Vec<(String, String)>,
     },
+}
+
+fn claim(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected `name=value`")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 fn main() -> ExitCode {
@@ -102,17 +161,55 @@ fn main() -> ExitCode {
                 let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
                 let runtime = runtime.map_err(|error| error.to_string())?;
                 let served = runtime.block_on(serve::serve(file.clone(), plan, watch));
-                served.map_err(|error| error.to_string())
+                Ok(served.map_err(|error| error.to_string())?)
             })
         }
-        Command::Check { file, store } => with(&file, |plan| {
-            say(&check::table(&plan.policy))?;
-            if store { wait_for(check::store(plan.shared.as_ref()))? } else { Ok(()) }
+        Command::Check { file, store, test } => with(&file, |plan| match test {
+            Some(cases) => test_cases(&plan, &cases),
+            None => {
+                say(&check::table(&plan.policy))?;
+                if store {
+                    wait_for(check::store(plan.shared.as_ref()))??;
+                }
+                Ok(())
+            }
         }),
-        Command::Explain { file, target, method, headers, peer } => with(&file, |plan| {
-            let described = Described { method, target, headers, peer };
-            say(&wait_for(async { plan.start(Asker::Visitor)?.explain(described).await })??)
-        }),
+        Command::Explain { file, target, method, headers, peer, certificate, claims } => {
+            with(&file, |mut plan| {
+                if !claims.is_empty() {
+                    plan.believe_given_claims();
+                }
+                let described = Described { method, target, headers, peer, certificate, claims };
+                let explained = async { plan.start(Asker::Visitor)?.explain(described).await };
+                Ok(say(&wait_for(explained)??)?)
+            })
+        }
+    }
+}
+
+fn test_cases(plan: &Plan, file: &Path) -> Result<(), Ended> {
+    let cases = cases::read(file, &plan.policy).map_err(Ended::Unusable)?;
+    let report = wait_for(cases::run(plan, file, &cases))??;
+    say(&report)?;
+    match report.failures() {
+        0 => Ok(()),
+        _ => Err(Ended::Told),
+    }
+}
+
+/// Why a command did not do what it should.
+enum Ended {
+    /// It could not, for this reason.
+    Failed(String),
+    /// It could not, and has said why.
+    Told,
+    /// A file cannot be used, for these reasons in the words for its author.
+    Unusable(String),
+}
+
+impl From<String> for Ended {
+    fn from(why: String) -> Ended {
+        Ended::Failed(why)
     }
 }
 
@@ -133,22 +230,27 @@ fn complain(text: &dyn Display) {
 }
 
 /// Does something with what a file describes, once its problems have been told.
-///
-/// Ends with 2 when the file cannot be used, with 1 when what was to be done failed.
-fn with(file: &Path, act: impl FnOnce(Plan) -> Result<(), String>) -> ExitCode {
-    let (plan, problems) = match Plan::from_file(file) {
-        Ok(read) => read,
-        Err(problems) => {
+fn with(file: &Path, act: impl FnOnce(Plan) -> Result<(), Ended>) -> ExitCode {
+    end(Plan::from_file(file).map_err(|unusable| Ended::Unusable(unusable.to_string())).and_then(
+        |(plan, problems)| {
             complain(&problems);
-            return ExitCode::from(2);
-        }
-    };
-    complain(&problems);
-    match act(plan) {
+            act(plan)
+        },
+    ))
+}
+
+/// Says why a command could not do what it should: by 2 when a file cannot be used, else by 1.
+fn end(result: Result<(), Ended>) -> ExitCode {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
+        Err(Ended::Told) => ExitCode::FAILURE,
+        Err(Ended::Failed(error)) => {
             complain(&format_args!("tollgate: {error}\n"));
             ExitCode::FAILURE
+        }
+        Err(Ended::Unusable(problems)) => {
+            complain(&problems);
+            ExitCode::from(2)
         }
     }
 }

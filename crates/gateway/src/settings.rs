@@ -22,7 +22,7 @@ use crate::tls::Tls;
 use crate::tunnel::TunnelLimits;
 use crate::wire::Patience;
 
-pub(crate) use destinations::Destinations;
+pub(crate) use destinations::{Destinations, Way};
 pub(crate) use listen::Listen;
 
 use upstream::UpstreamWaits;

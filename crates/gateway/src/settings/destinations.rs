@@ -5,8 +5,9 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use tollgate_policy::Case;
+use tollgate_http::Head;
 use tollgate_policy::config::{Problem, Section};
+use tollgate_policy::{Case, When};
 
 use super::route::RouteSpec;
 use super::upstream::{UpstreamSpec, UpstreamWaits};
@@ -101,6 +102,34 @@ impl Destinations {
             routes: self.routes.iter().filter_map(open).collect(),
             otherwise: otherwise.unwrap_or(Otherwise::Nothing),
             case,
+        }
+    }
+}
+
+/// Where a request goes, as the file says it.
+pub(crate) enum Way<'d> {
+    /// To the upstream of this name, by a route of this condition or, without one, as all others.
+    Upstream { name: &'d str, when: Option<&'d When> },
+    /// To the echo, where a file names no upstream at all.
+    Echo,
+    /// It is answered 404.
+    Nowhere,
+}
+
+impl Destinations {
+    /// The way of a request, for people; nothing is opened for it.
+    pub(crate) fn way(&self, head: &Head<'_>, case: Case) -> Way<'_> {
+        let name = |route: &RouteSpec| {
+            self.upstreams.get(route.upstream).map_or("", |upstream| &upstream.name)
+        };
+        let first = self.routes.iter().find(|route| {
+            route.when.fits(head, case) && route.rewrite.target(head.uri()).is_some()
+        });
+        match (first, &self.otherwise) {
+            (Some(route), _) => Way::Upstream { name: name(route), when: Some(&route.when) },
+            (None, Some(route)) => Way::Upstream { name: name(route), when: None },
+            (None, None) if self.routes.is_empty() => Way::Echo,
+            (None, None) => Way::Nowhere,
         }
     }
 }

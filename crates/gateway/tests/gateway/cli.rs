@@ -229,6 +229,74 @@ fn explain_shows_the_exact_refusal() {
 }
 
 #[test]
+fn explain_shows_path_plan_and_upstream_and_why_a_condition_does_not_hold() {
+    let file = Scratch::new(
+        "limits.toml",
+        "[server]\nupstream = \"http://127.0.0.1:1\"\n[plans]\nfrom = \"claim:plan\"\n\
+         [[upstream]]\nname = \"shop\"\nservers = [\"http://127.0.0.1:2\"]\n\
+         [[route]]\nwhen = { path = \"/cart/*\" }\nupstream = \"shop\"\n\
+         [[limit]]\nname = \"all\"\nrate = \"1/s\"\nby = \"certificate\"\nplans = { pro = \"9/s\" }\n\
+         [[limit]]\nname = \"trial\"\nrate = \"1/s\"\n\
+         when = { header = { x-tier = \"trial\" } }\n",
+    );
+    let explain = |rest: &[&str]| told(&[&["explain", file.path()], rest].concat());
+    let said = explain(&["//cart/%31", "--claim", "plan=pro", "--certificate", "spiffe://shop/a"]);
+    assert_says(
+        &said,
+        &[
+            "path    /cart/1 (as limits see it)",
+            "plan    pro",
+            "goes    to shop (/cart/*)",
+            "key   certificate = spiffe://shop/a",
+            "all  9/s, token-bucket (of the plan pro): passes",
+            "trial: does not apply, it is for other values of `header:x-tier`",
+        ],
+    );
+    let said = explain(&["/other"]);
+    assert_says(&said, &["goes    to default\n", "all  1/s, token-bucket: passes"]);
+    assert!(!said.contains("plan "), "{said}");
+    // Neither limits nor routes look at paths here.
+    let file = Scratch::new("limits.toml", "[[limit]]\nname = \"a\"\nrate = \"1/s\"\n");
+    let said = told(&["explain", file.path(), "/x//y/"]);
+    assert_says(&said, &["path    /x/y (as limits see it)", "goes    to the echo"]);
+    let output = run(&["explain", file.path(), "/", "--claim", "plan"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_says(&String::from_utf8(output.stderr).unwrap(), &["expected `name=value`"]);
+}
+
+#[test]
+fn a_claim_that_is_given_stands_for_a_verified_token() {
+    let file = Scratch::new(
+        "limits.toml",
+        "[jwt]\nalgorithm = \"HS256\"\nsecret = \"0123456789abcdef0123456789abcdef\"\n\
+         [[limit]]\nname = \"a\"\nrate = \"1/s\"\nby = \"claim:sub\"\n",
+    );
+    let explain = |rest: &[&str]| told(&[&["explain", file.path(), "/"], rest].concat());
+    assert_says(&explain(&["--claim", "sub=ann"]), &["key   claim:sub = ann"]);
+    let token = ["-H", "authorization: Bearer e30.e30.e30"];
+    assert_says(&explain(&token), &["key   client = 127.0.0.1"]);
+    let both = [&token[..], &["--claim", "sub=ann"]].concat();
+    assert_says(&explain(&both), &["key   claim:sub = ann"]);
+}
+
+#[test]
+fn every_command_has_an_example_and_its_exit_codes_in_its_long_help() {
+    let help = told(&["--help"]);
+    let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let commands = commands.lines().filter_map(|line| line.split_whitespace().next());
+    let commands: Vec<_> = commands.filter(|command| *command != "help").collect();
+    assert!(commands.len() >= 3, "{help}");
+    for command in commands {
+        let help = told(&[command, "--help"]);
+        assert_says(
+            &help,
+            &[&format!("\n  tollgate {command} "), "\nExit codes:\n  0  ", "\n  2  "],
+        );
+    }
+    assert_says(&help, &["Example:\n  tollgate check limits.toml"]);
+}
+
+#[test]
 fn explain_takes_the_same_way_as_traffic() {
     let told =
         explain(&["/", "--peer", "10.0.0.1", "-H", "X-Forwarded-For: 6.6.6.6, 2001:db8:0:1ff::9"]);

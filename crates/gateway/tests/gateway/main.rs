@@ -10,6 +10,7 @@
 
 mod afterwards;
 mod canary;
+mod cases;
 mod cli;
 mod client;
 mod deploy;

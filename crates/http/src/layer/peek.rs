@@ -60,7 +60,9 @@ impl RateLimitLayer {
         let planned = self.rules.planned(request);
         let rules = planned.as_deref().unwrap_or(&self.rules);
         let (mut scratch, mut again) = (Scratch::new(), Scratch::new());
-        let head = rules.head(request);
+        let mut head = rules.head(request);
+        // Also where no limit looks at paths: whoever looks may.
+        head.match_path(rules.policy.case());
         let selection = rules.policy.select(&head, &mut again);
         let (decision, response) = match rules.judge(request, &mut scratch) {
             Judged::Free => (None, Response::default()),

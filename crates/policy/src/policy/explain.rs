@@ -74,6 +74,12 @@ impl Policy {
         }
     }
 
+    /// The plan of a request, if it has one.
+    pub fn plan<R: Request + ?Sized>(&self, request: &R) -> Option<String> {
+        let plan = self.plans.of(request);
+        (!plan.is_empty()).then(|| String::from_utf8_lossy(&plan).into_owned())
+    }
+
     fn reason<'p: 'v, 'v, R: Request + ?Sized>(
         &self,
         limit: &'p Compiled,

@@ -1,0 +1,377 @@
+//! The file of cases.
+
+use std::path::Path;
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+use jiff::Timestamp;
+use tollgate_core::{Span, Tick};
+use tollgate_policy::Policy;
+use tollgate_policy::config::{
+    Problem, Reading, Section, Source, Text, Value, nearest, process_environment,
+};
+
+use super::expected::{Expected, Header};
+use super::step::{Answer, Step};
+use super::{Begins, Case};
+use crate::explain::{Described, HeaderLine};
+
+/// Monday, 5 January 2026, 12:00 UTC: in the midst of a day, a week, a month and office hours.
+const NOON: Tick = Tick::from_micros(1_767_614_400_000_000);
+
+/// The most requests of a step.
+const TIMES: u32 = 100_000;
+
+const CASES: &str = "at least one `[[case]]`";
+const NAME: &str = "a name for the case, such as `name = \"the sixth login is refused\"`";
+const AFTER: &str = "the name of a case further up, from whose counts this one goes on";
+const AT: &str = "an instant such as `2026-03-29T09:00:00Z` or `2026-03-29T09:00:00+02:00`";
+const REQUEST: &str = "a method and a target, such as `POST /api/auth/login`, or a target alone";
+const PEER: &str = "the address of who connects, such as `203.0.113.9`";
+const HEADERS: &str = "a table of headers, each with a value or a list of values";
+const CERTIFICATE: &str = "the name in the client's certificate";
+const CLAIMS: &str = "the text of a claim";
+const SPAN: &str = "a length of time such as `1s` or `15m`";
+const EXPECT: &str = "a status, `\"200 x5\"` for five in a row, a table such as \
+    `{ status = 429, limit = \"login\", retry_after = \"15m\" }`, or a list of these";
+const LIMIT: &str = "the name of a limit of the file";
+
+/// Reads the cases for a file of limits.
+///
+/// # Errors
+/// All that is wrong with them, in the words for their author.
+pub(crate) fn read(path: &Path, policy: &Policy) -> Result<Vec<Case>, String> {
+    let source = Source::read(path).map_err(|error| format!("{error}\n"))?;
+    let text = source.text().to_owned();
+    let reading = Reading::new(source, &process_environment);
+    let reader = Reader { reading: &reading, text: &text, policy };
+    let cases = reader.cases();
+    let problems = reading.finish();
+    if problems.has_errors() { Err(problems.to_string()) } else { Ok(cases) }
+}
+
+struct Reader<'r> {
+    reading: &'r Reading<'r>,
+    text: &'r str,
+    policy: &'r Policy,
+}
+
+impl Reader<'_> {
+    fn cases(&self) -> Vec<Case> {
+        let mut root = self.reading.root();
+        let sections = root.sections("case");
+        if sections.is_empty() {
+            self.error(0..0, "there is no case", CASES);
+        }
+        let mut cases: Vec<Case> = Vec::new();
+        for section in sections {
+            if let Some(case) = self.case(section, &cases) {
+                cases.push(case);
+            }
+        }
+        cases
+    }
+
+    fn case(&self, mut section: Section<'_>, earlier: &[Case]) -> Option<Case> {
+        let name = section.require("name", NAME).and_then(|name| name.text(NAME));
+        let begins = self.begins(&mut section, earlier);
+        let usual = self.request(&mut section, &Usual::default());
+        let steps = section.take("step");
+        let steps = match steps {
+            Some(steps) => {
+                let steps = steps.sections().into_iter().map(|mut step| {
+                    let request = self.request(&mut step, &usual);
+                    self.step(step, request)
+                });
+                // Each is read whatever is wrong with the others.
+                let steps: Vec<_> = steps.collect();
+                steps.into_iter().collect::<Option<Vec<_>>>()
+            }
+            None => self.step(section, usual).map(|step| vec![step]),
+        };
+        let name = name?;
+        if earlier.iter().any(|case| case.name == name.as_str()) {
+            let message = "there is a case of this name before";
+            self.reading.refuse(&name, message, "a name of its own for every case");
+        }
+        Some(Case { name: name.into_string(), begins: begins?, steps: steps? })
+    }
+
+    fn begins(&self, section: &mut Section<'_>, earlier: &[Case]) -> Option<Begins> {
+        let at = section.text("at", AT);
+        let Some(after) = section.text("after", AFTER) else {
+            return match at {
+                None => Some(Begins::Fresh(NOON)),
+                Some(at) => self.instant(&at).map(Begins::Fresh),
+            };
+        };
+        if let Some(at) = at {
+            let why = "a case goes on when the one before it has ended";
+            self.reading.refuse(&at, why, "`wait` instead of `at` beside `after`");
+        }
+        let place = earlier.iter().position(|case| case.name == after.as_str());
+        if place.is_none() {
+            let message = format!("there is no case `{}` above this one", after.shown());
+            let meant = nearest(after.as_str(), earlier.iter().map(|case| &*case.name));
+            self.reading.report(Problem::error(after.span(), message, AFTER).suggest(meant));
+        }
+        place.map(Begins::After)
+    }
+
+    fn instant(&self, text: &Text) -> Option<Tick> {
+        let instant = text.as_str().parse::<Timestamp>().ok();
+        let micros = instant.and_then(|instant| u64::try_from(instant.as_microsecond()).ok());
+        if micros.is_none() {
+            let why = format!("`{}` is no instant since 1970", text.shown());
+            self.reading.refuse(text, why, AT);
+        }
+        micros.map(Tick::from_micros)
+    }
+
+    /// What is sent and what the service behind answers; what is not said is as usual.
+    fn request(&self, section: &mut Section<'_>, usual: &Usual) -> Usual {
+        let mut own = usual.clone();
+        if let Some(text) = section.text("request", REQUEST) {
+            own.request = self.line(&text).or(own.request);
+            own.is_wrong |= own.request.is_none();
+        }
+        let peer = section.text("peer", PEER);
+        if let Some(peer) = peer.and_then(|text| self.reading.parse(&text, PEER)) {
+            own.described.peer = peer;
+        }
+        if let Some(headers) = section.section("headers") {
+            own.described.headers = self.headers(headers);
+        }
+        if let Some(certificate) = section.text("certificate", CERTIFICATE) {
+            own.described.certificate = Some(certificate.into_string());
+        }
+        if let Some(mut claims) = section.section("claims") {
+            let claims = claims.rest().into_iter().filter_map(|(name, value)| {
+                Some((name.into_string(), value.text(CLAIMS)?.into_string()))
+            });
+            own.described.claims = claims.collect();
+        }
+        if let Some(answer) = section.take("answer").and_then(|answer| self.answer(answer)) {
+            own.answer = answer;
+        }
+        own
+    }
+
+    fn line(&self, text: &Text) -> Option<(Method, Uri)> {
+        let (method, target) = text.as_str().split_once(' ').unwrap_or(("GET", text.as_str()));
+        let parsed = Method::from_bytes(method.as_bytes()).ok().zip(target.parse::<Uri>().ok());
+        // Else a method alone would be taken for a host.
+        let parsed = parsed.filter(|_| target.starts_with('/') || target.contains("://"));
+        if parsed.is_none() {
+            let why = format!("`{}` is no request", text.shown());
+            self.reading.refuse(text, why, REQUEST);
+        }
+        parsed
+    }
+
+    fn headers(&self, mut section: Section<'_>) -> Vec<HeaderLine> {
+        let mut lines = Vec::new();
+        for (name, value) in section.rest() {
+            let Some(header) = self.header(&name) else { continue };
+            for text in value.texts(HEADERS).unwrap_or_default() {
+                match HeaderValue::from_str(text.as_str()) {
+                    Ok(value) => lines.push(HeaderLine(header.clone(), value)),
+                    Err(_) => self.reading.refuse(&text, "no header can have this value", HEADERS),
+                }
+            }
+        }
+        lines
+    }
+
+    fn header(&self, name: &Text) -> Option<HeaderName> {
+        let parsed = HeaderName::from_bytes(name.as_str().as_bytes()).ok();
+        if parsed.is_none() {
+            self.reading.refuse(name, "this is no name of a header", HEADERS);
+        }
+        parsed
+    }
+
+    /// A status alone, or all of an answer.
+    fn answer(&self, value: Value<'_>) -> Option<Answer> {
+        if !value.is_table() {
+            return Some(Answer { status: self.status(value)?, ..Answer::default() });
+        }
+        let mut section = value.section()?;
+        let mut answer = Answer::default();
+        if let Some(status) = section.take("status").and_then(|status| self.status(status)) {
+            answer.status = status;
+        }
+        if let Some(headers) = section.section("headers") {
+            let lines = self.headers(headers).into_iter();
+            answer.headers =
+                lines.fold(HeaderMap::new(), |mut headers, HeaderLine(name, value)| {
+                    headers.append(name, value);
+                    headers
+                });
+        }
+        if let Some(body) = section.text("body", "the body of the answer") {
+            answer.body = body.into_string().into();
+        }
+        Some(answer)
+    }
+
+    fn status(&self, value: Value<'_>) -> Option<StatusCode> {
+        let status = value.integer(200..=599).and_then(|status| u16::try_from(status).ok())?;
+        StatusCode::from_u16(status).ok()
+    }
+
+    fn step(&self, mut section: Section<'_>, usual: Usual) -> Option<Step> {
+        let span = section.span();
+        let line = self.text.get(..span.start).unwrap_or_default().matches('\n').count() + 1;
+        let times = section.take("times");
+        let times = times.map(|times| (times.span(), times.integer(1..=TIMES.into())));
+        let (every, wait) = (self.span(&mut section, "every"), self.span(&mut section, "wait"));
+        let expect = section.require("expect", EXPECT)?;
+        let place = expect.span();
+        let expects: Option<Vec<_>> = {
+            let each: Vec<_> = expect.items().into_iter().map(|item| self.expected(item)).collect();
+            each.into_iter().collect()
+        };
+        let Usual { request, is_wrong, mut described, answer } = usual;
+        match request {
+            Some((method, target)) => (described.method, described.target) = (method, target),
+            None if is_wrong => return None,
+            None => {
+                self.error(span, "`request` is missing", REQUEST);
+                return None;
+            }
+        }
+        let mut expects = expects?;
+        let sum: u32 = expects.iter().map(|(times, _)| times).sum();
+        match (times, expects.as_mut_slice()) {
+            (Some((_, None)), _) => return None,
+            (Some((_, Some(times))), [(one @ 1, _)]) => *one = u32::try_from(times).ok()?,
+            (Some((_, Some(times))), _) if u64::from(sum) != times => {
+                let message = format!("{sum} answers are expected to {times} requests");
+                self.error(place, &message, "as many as `times` says, or no `times`");
+                return None;
+            }
+            (None, []) => {
+                self.error(place, "nothing is expected", EXPECT);
+                return None;
+            }
+            (None | Some(_), _) if sum > TIMES => {
+                self.error(place, "these are too many requests", "at most 100000 in a step");
+                return None;
+            }
+            _ => {}
+        }
+        Some(Step { described, answer, wait: wait?, every: every?, expects, line })
+    }
+
+    fn span(&self, section: &mut Section<'_>, key: &'static str) -> Option<Span> {
+        match section.text(key, SPAN) {
+            None => Some(Span::ZERO),
+            Some(text) => self.length(&text),
+        }
+    }
+
+    /// A length of time that may be none.
+    fn length(&self, text: &Text) -> Option<Span> {
+        match text.as_str() {
+            "0s" => Some(Span::ZERO),
+            _ => self.reading.parse(text, SPAN),
+        }
+    }
+
+    /// How often in a row, and what.
+    fn expected(&self, value: Value<'_>) -> Option<(u32, Expected)> {
+        if value.is_number() {
+            let status = Some(self.status(value)?);
+            return Some((1, Expected { status, ..Expected::default() }));
+        }
+        if value.is_table() {
+            return self.expected_table(value.section()?);
+        }
+        let text = value.text(EXPECT)?;
+        let (status, times) = match text.as_str().split_once(" x") {
+            None => (text.as_str(), Some(1)),
+            Some((status, times)) => (status, times.parse().ok()),
+        };
+        let times = times.filter(|times| (1..=TIMES).contains(times));
+        let status = status.parse::<u16>().ok().filter(|status| (200..=599).contains(status));
+        let status = status.and_then(|status| StatusCode::from_u16(status).ok());
+        if times.is_none() || status.is_none() {
+            let why = format!("`{}` is no answer", text.shown());
+            self.reading.refuse(&text, why, EXPECT);
+        }
+        Some((times?, Expected { status: Some(status?), ..Expected::default() }))
+    }
+
+    fn expected_table(&self, mut section: Section<'_>) -> Option<(u32, Expected)> {
+        let times = section.integer("times", 1..=TIMES.into()).unwrap_or(1);
+        let status = section.take("status").and_then(|status| self.status(status));
+        let limit = section.text("limit", LIMIT);
+        if let Some(limit) = &limit {
+            self.know(limit);
+        }
+        let retry_after = section.text("retry_after", SPAN);
+        let retry_after = retry_after.and_then(|text| self.reading.parse::<Span>(&text, SPAN));
+        let wait = section.text("wait", SPAN).and_then(|text| self.length(&text));
+        let remaining = section.integer("remaining", 0..=1 << 53);
+        let upstream = section.text("upstream", "the name of an upstream");
+        let headers = section.section("headers").map(|headers| self.wanted(headers));
+        Some((
+            u32::try_from(times).ok()?,
+            Expected {
+                status,
+                limit: limit.map(Text::into_string),
+                retry_after: retry_after.map(Span::as_secs_ceil),
+                wait,
+                remaining,
+                upstream: upstream.map(Text::into_string),
+                headers: headers.unwrap_or_default(),
+            },
+        ))
+    }
+
+    /// Complains of a limit that the file does not have: no answer could be by it.
+    fn know(&self, limit: &Text) {
+        let windows = self
+            .policy
+            .limits()
+            .flat_map(|spec| spec.limits().iter().map(|window| window.name()).chain([spec.name()]));
+        let names: Vec<_> = windows.collect();
+        if !names.contains(&limit.as_str()) {
+            let message = format!("there is no limit `{}`", limit.shown());
+            let meant = nearest(limit.as_str(), names);
+            self.reading.report(Problem::error(limit.span(), message, LIMIT).suggest(meant));
+        }
+    }
+
+    fn wanted(&self, mut section: Section<'_>) -> Vec<(HeaderName, Header)> {
+        let mut wanted = Vec::new();
+        for (name, value) in section.rest() {
+            let header = self.header(&name);
+            let is = match value.is_flag() {
+                true => value.flag().map(|there| match there {
+                    true => Header::Present,
+                    false => Header::Absent,
+                }),
+                false => value
+                    .text("the value of a header, `true` for any, or `false` for none")
+                    .map(|text| Header::Is(text.into_string())),
+            };
+            wanted.extend(header.zip(is));
+        }
+        wanted
+    }
+
+    fn error(&self, span: std::ops::Range<usize>, message: &str, expected: &str) {
+        self.reading.report(Problem::error(span, message, expected));
+    }
+}
+
+/// What is sent unless a step says otherwise.
+#[derive(Clone, Default)]
+struct Usual {
+    request: Option<(Method, Uri)>,
+    /// Whether a request was written that is none.
+    is_wrong: bool,
+    described: Described,
+    answer: Answer,
+}
