@@ -19,9 +19,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use http::header::{CONNECTION, HOST, HeaderValue, TE};
+use http::header::{CONNECTION, HOST, HeaderValue, TE, TRANSFER_ENCODING};
 use http::uri::{Authority, Parts as UriParts, Scheme};
 use http::{Request, Response, Uri, Version};
+use http_body::Body;
 use prometheus_client::metrics::counter::Counter;
 
 use crate::body::{AnswerBody, ClientBody};
@@ -227,7 +228,12 @@ impl Pool {
         match self.protocol {
             Protocol::Http1 => {
                 *request.version_mut() = Version::HTTP_11;
+                // hyper would leave the body of a GET out unless it is said to come.
+                let chunked = request.body().size_hint().exact().is_none();
                 let headers = request.headers_mut();
+                if chunked {
+                    headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+                }
                 if !headers.contains_key(HOST) {
                     let host = HeaderValue::from_str(self.authority.as_str());
                     headers.insert(HOST, host.map_err(|_| NO_TARGET)?);

@@ -100,6 +100,23 @@ fn a_body_passes_while_it_comes() {
 }
 
 #[test]
+fn the_body_of_a_get_passes_however_it_is_framed() {
+    let upstream = Upstream::start();
+    let gateway = Program::serve(&upstream.config());
+    for method in ["GET", "HEAD", "DELETE", "OPTIONS"] {
+        for framed in [
+            "Content-Length: 4\r\n\r\nbody",
+            "Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+        ] {
+            let mut client = Client::connect(gateway.address);
+            client.send(format!("{method} /p HTTP/1.1\r\nHost: h\r\n{framed}").as_bytes());
+            assert!(client.head().starts_with("HTTP/1.1 200 "), "{method} {framed}");
+            assert_eq!(upstream.seen().last().unwrap().body, b"body", "{method} {framed}");
+        }
+    }
+}
+
+#[test]
 fn large_bodies_pass_unchanged_both_ways() {
     let upstream = Upstream::with(|seen, stream| {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", seen.body.len());
