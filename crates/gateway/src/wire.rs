@@ -1,6 +1,8 @@
 //! A client's connection as hyper reads and writes it: judged by [`Framing`] first, and never
 //! waited for longer than the limits say.
 
+mod frames;
+
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -12,6 +14,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 use crate::framing::{Fault, Framing, HeadLimits, Judged};
+
+use frames::Frames;
 
 /// What HTTP/2 begins with when it is spoken without being agreed on (RFC 9113, 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -56,6 +60,8 @@ pub(crate) struct Wire<S> {
     patience: Patience,
     /// `None` passes everything: HTTP/2 has a framing of its own.
     framing: Option<Framing>,
+    /// Of HTTP/2.
+    frames: Option<Frames>,
     /// What was read and not handed on, of which the first `sound` bytes may be.
     unread: BytesMut,
     sound: usize,
@@ -83,14 +89,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
             let read = std::future::poll_fn(|cx| fill(&mut stream, cx, &mut unread)).await;
             read.ok().filter(|read| *read > 0)?;
         };
-        let framing = match protocol {
-            Protocol::Http1 => Some(Framing::new(limits)),
-            Protocol::Http2 => None,
+        let (framing, frames) = match protocol {
+            Protocol::Http1 => (Some(Framing::new(limits)), None),
+            Protocol::Http2 => (None, Some(Frames::behind(PREFACE.len()))),
         };
         let wire = Wire {
             stream,
             patience,
             framing,
+            frames,
             unread,
             sound: 0,
             heads: 0,
@@ -122,7 +129,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         while self.sound == 0 && !self.unread.is_empty() {
             let Some(framing) = &mut self.framing else {
                 self.sound = self.unread.len();
-                return Ok(());
+                return count(&mut self.frames, &self.unread);
             };
             let in_head = framing.in_head();
             match framing.judge(&self.unread) {
@@ -161,6 +168,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         let patience = self.patience.head;
         let timer = self.slow_head.get_or_insert_with(|| Box::pin(sleep(patience)));
         timer.as_mut().poll(cx).is_ready()
+    }
+
+    /// The same as `written`, of so many bytes.
+    fn took(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let (Some(frames), Poll::Ready(Ok(bytes))) = (&mut self.frames, &written) {
+            frames.took(*bytes);
+        }
+        self.written(cx, written)
     }
 
     fn written<T>(
@@ -240,6 +259,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
             // Bytes that are free pass whatever they are.
             let _ = framing.judge(read);
         }
+        count(&mut self.frames, read)?;
         let length = read.len();
         out.advance(length);
         Poll::Ready(Ok(()))
@@ -254,7 +274,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let written = Pin::new(&mut this.stream).poll_write(cx, bytes);
-        this.written(cx, written)
+        this.took(cx, written)
     }
 
     fn poll_write_vectored(
@@ -264,7 +284,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let written = Pin::new(&mut this.stream).poll_write_vectored(cx, parts);
-        this.written(cx, written)
+        this.took(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -280,6 +300,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
     }
+}
+
+/// Counts frames of HTTP/2; too many without a use are the end.
+fn count(frames: &mut Option<Frames>, bytes: &[u8]) -> io::Result<()> {
+    let flood = frames.as_mut().is_some_and(|frames| frames.came(bytes).is_err());
+    if flood { Err(io::Error::other("too many frames without a use")) } else { Ok(()) }
 }
 
 /// Reads once, behind what `unread` holds; 0 at the end.
