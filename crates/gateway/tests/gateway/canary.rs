@@ -3,8 +3,13 @@
 use std::fs;
 use std::process::Command;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::hmac;
+
 use crate::client::Client;
-use crate::program::{self, Program, Scratch};
+use crate::program::{self, Program, Scratch, until};
+use crate::tls::authority::Authority;
 use crate::upstream::Upstream;
 
 const CANARIES: [&str; 9] = [
@@ -70,9 +75,7 @@ fn t19_secrets_are_in_no_log_no_metric_no_answer_and_no_command_line() {
         gateway.signal("TERM");
         gateway.ended();
         told += &gateway.stderr();
-        for canary in CANARIES {
-            assert!(!told.contains(canary), "{canary} is told in\n{told}");
-        }
+        are_told_nowhere(&CANARIES, &told);
     }
 }
 
@@ -102,4 +105,111 @@ fn a_value_from_the_environment_is_not_told_when_it_does_not_fit() {
         assert!(!told.contains("CANARY"), "{told}");
         assert!(told.contains("SECRET"), "{told}");
     }
+}
+
+#[track_caller]
+fn are_told_nowhere(canaries: &[&str], told: &str) {
+    for canary in canaries {
+        assert!(!told.contains(canary), "{canary} is told in\n{told}");
+    }
+}
+
+#[test]
+fn t19_tokens_their_claims_and_their_secret_are_told_nowhere() {
+    let echo = Upstream::start();
+    let secret = "CANARYsecret-CANARYsecret-CANARYsecret";
+    let config = echo.config().replace("metrics = \"off\"", "metrics = \"127.0.0.1:0\"")
+        + "[jwt]\nalgorithm = \"HS256\"\nsecret = \"${JWT_SECRET}\"\n\
+           [[limit]]\nname = \"per-user\"\nrate = \"2/hour\"\nby = \"claim:sub\"\n";
+    let mut command = Command::new(program::path());
+    command.env("JWT_SECRET", secret).env("RUST_LOG", "trace");
+    let mut gateway = Program::start(command, &config);
+    let mut told = gateway.banner.clone();
+    // Good, out of date, signed by another, unsigned, of another algorithm, and no token at all.
+    let claims = |end: u64| format!("{{\"sub\":\"CANARYsub\",\"exp\":{end}}}");
+    let tokens = [
+        token("HS256", &claims(4_000_000_000), secret),
+        token("HS256", &claims(1), secret),
+        token("HS256", &claims(4_000_000_000), "another"),
+        token("none", &claims(4_000_000_000), ""),
+        token("HS512", &claims(4_000_000_000), secret),
+        token("HS256", "CANARYsub", secret),
+        "CANARYtoken".to_owned(),
+    ];
+    let statuses: Vec<_> = tokens
+        .iter()
+        .chain([&tokens[0]; 2])
+        .map(|token| {
+            let head =
+                format!("GET /t HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {token}\r\n\r\n");
+            let answer = Client::ask(gateway.address, &head);
+            told += &answer.head;
+            told += &String::from_utf8_lossy(&answer.body);
+            answer.status
+        })
+        .collect();
+    // Without claims they are the client, who has a budget of its own.
+    assert_eq!(statuses, [200, 200, 200, 429, 429, 429, 429, 200, 429]);
+    let scrape = "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
+    told += &Client::ask(gateway.metrics.unwrap(), scrape).text();
+    told += &fs::read_to_string(format!("/proc/{}/cmdline", gateway.id())).unwrap();
+    gateway.signal("TERM");
+    gateway.ended();
+    told += &gateway.stderr();
+    are_told_nowhere(&["CANARY"], &told);
+    for token in &tokens {
+        are_told_nowhere(&token.split('.').collect::<Vec<_>>(), &told);
+    }
+}
+
+/// A token in the compact form, signed by `secret` with SHA-256 whatever it says.
+fn token(algorithm: &str, claims: &str, secret: &str) -> String {
+    let header = format!("{{\"alg\":\"{algorithm}\"}}");
+    let [header, claims] = [&header, claims].map(|part| URL_SAFE_NO_PAD.encode(part));
+    let signed = format!("{header}.{claims}");
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    let signature = hmac::sign(&key, signed.as_bytes());
+    format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
+}
+
+#[test]
+fn t19_a_private_key_is_told_nowhere_be_it_right_or_spoiled() {
+    let (upstream, authority) = (Upstream::start(), Authority::new());
+    let signed = authority.sign(&["a.test"]);
+    let config =
+        upstream.config() + &format!("[server.tls]\ncertificates = [{}]\n", signed.listed());
+    let mut command = Command::new(program::path());
+    command.env("RUST_LOG", "trace");
+    let mut gateway = Program::start(command, &config);
+    let whole = signed.key.text();
+    let secret = whole.lines().nth(1).unwrap().to_owned();
+    let spoilt = [
+        // Not to the letter, of another kind, cut off, and one that does not belong to it.
+        whole.replace(&secret[..8], "CANARY!!"),
+        whole.replace("PRIVATE KEY", "PRIVATE CANARYkey"),
+        whole.lines().take(2).collect::<Vec<_>>().join("\n"),
+        authority.sign(&["b.test"]).key.text(),
+        "CANARYkey".to_owned(),
+    ];
+    let mut told = gateway.banner.clone();
+    for (nth, key) in spoilt.iter().enumerate() {
+        signed.key.replace(key);
+        let file = Scratch::new("limits.toml", &config);
+        let checked = Command::new(program::path()).args(["check", file.path()]).output().unwrap();
+        assert_eq!(checked.status.code(), Some(2), "key {nth}");
+        told += &String::from_utf8([checked.stdout, checked.stderr].concat()).unwrap();
+        gateway.signal("HUP");
+        until("it is refused", || {
+            (gateway.stderr().matches("stays in force").count() > nth).then_some(())
+        });
+    }
+    // What listens goes on, and a handshake that fails tells nothing either.
+    let mut client = Client::connect(gateway.address);
+    client.send(b"GET / HTTP/1.1\r\nHost: CANARYhost\r\n\r\n");
+    client.rest();
+    told += &fs::read_to_string(format!("/proc/{}/cmdline", gateway.id())).unwrap();
+    gateway.signal("TERM");
+    gateway.ended();
+    told += &gateway.stderr();
+    are_told_nowhere(&["CANARY", &secret, &secret[16..48]], &told);
 }

@@ -1,6 +1,6 @@
 //! TLS towards clients.
 
-mod authority;
+pub(crate) mod authority;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
