@@ -2,11 +2,13 @@
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use tokio::sync::watch;
 use tower_service::Service;
 
@@ -19,15 +21,36 @@ use crate::problem::problem;
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const NOT_HERE: Fault =
     Fault::new(StatusCode::NOT_FOUND, "expected `GET` of `/metrics`, `/live` or `/ready`");
+const NOT_ME: Fault = Fault::new(
+    StatusCode::MISDIRECTED_REQUEST,
+    "expected an address or `localhost` as the host, or a name of `metrics_hosts` in `[server]`",
+);
 
 /// `/metrics`, `/live`, `/ready` and nothing else.
 #[derive(Clone)]
 pub(crate) struct Page {
     pub(crate) metrics: Arc<Metrics>,
+    /// Names by which it may be asked for, in small letters, beside `localhost`.
+    pub(crate) hosts: Arc<[Box<str>]>,
     pub(crate) phase: watch::Receiver<Phase>,
 }
 
 impl Page {
+    /// Whether it may be asked for by this name. Else the page of anybody could read it through the
+    /// browser of whoever is on this machine, by a name of its own that it turns to this address (DNS
+    /// rebinding). An address cannot be turned, and who says no host is no browser.
+    fn is_named(&self, headers: &HeaderMap) -> bool {
+        let Some(host) = headers.get(HOST) else { return true };
+        let authority = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
+        authority.is_some_and(|authority| {
+            let name = authority.host();
+            let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+            name == "localhost"
+                || address.unwrap_or(name).parse::<IpAddr>().is_ok()
+                || self.hosts.iter().any(|host| **host == *name)
+        })
+    }
+
     fn answer(&self, method: &Method, path: &str) -> Response<AnswerBody> {
         let (status, kind, text) = match path {
             _ if method != Method::GET => return problem(NOT_HERE),
@@ -59,6 +82,9 @@ impl Service<Request<ClientBody>> for Page {
     }
 
     fn call(&mut self, request: Request<ClientBody>) -> Self::Future {
-        ready(Ok(self.answer(request.method(), request.uri().path())))
+        ready(Ok(match self.is_named(request.headers()) {
+            true => self.answer(request.method(), request.uri().path()),
+            false => problem(NOT_ME),
+        }))
     }
 }

@@ -21,9 +21,15 @@ pub(crate) struct Running {
     started: Settings,
     kept: Kept,
     front: Arc<Front<Limited>>,
+    /// The limits in force.
+    limits: usize,
     watch: Watch,
     drain: Duration,
 }
+
+/// What is said of a file without limits: most often it was cut off, or another one.
+const NO_LIMITS: &str = "the file has no `[[limit]]`, and those in force are not lifted by a reload; \
+                         a restart with this file lifts them";
 
 impl Running {
     pub(crate) fn new(file: PathBuf, gateway: &Gateway, watch: Watch) -> Running {
@@ -32,6 +38,7 @@ impl Running {
             started: gateway.settings.clone(),
             kept: gateway.kept.clone(),
             front: Arc::new(Front::new(gateway.face())),
+            limits: gateway.policy.limits().count(),
             watch,
             drain: gateway.settings.drain,
         }
@@ -55,10 +62,13 @@ impl Running {
     /// used, what is in force stays. The log says which, and why.
     pub(crate) async fn reload(&mut self) -> Loaded {
         self.watch.look().await;
-        let (file, kept) = (self.file.clone(), self.kept.clone());
+        let (file, kept, limited) = (self.file.clone(), self.kept.clone(), self.limits > 0);
         // Many limits take long to build, and requests shall not wait for it.
         let read = spawn_blocking(move || {
             let (plan, problems) = Plan::from_file(&file)?;
+            if limited && plan.policy.limits().next().is_none() {
+                return Err(Unusable { problems: NO_LIMITS.to_owned(), files: plan.files });
+            }
             let (files, shared) = (plan.files.clone(), plan.shared.clone());
             Ok((plan.over(kept), files, shared, problems))
         });
@@ -79,6 +89,7 @@ impl Running {
 
     fn apply(&mut self, gateway: &Gateway, shared: Option<&Shared>, problems: &Problems) -> Loaded {
         self.drain = gateway.settings.drain;
+        self.limits = gateway.policy.limits().count();
         self.front.replace(gateway.face());
         let warnings = problems.to_string();
         if !warnings.is_empty() {
@@ -109,6 +120,7 @@ impl Running {
         let differs = [
             ("server.listen", started.listen != read.listen),
             ("server.metrics", started.metrics != read.metrics),
+            ("server.metrics_hosts", started.metrics_hosts != read.metrics_hosts),
             ("server.log", started.log != read.log),
             ("server.sizes.connections", started.connections != read.connections),
             ("server.sizes.keys", started.keys != read.keys),

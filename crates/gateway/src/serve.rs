@@ -154,7 +154,11 @@ impl Stops {
 
 fn page(kept: &Kept, settings: &Settings, phase: watch::Receiver<Phase>) -> Arc<Front<Page>> {
     Arc::new(Front::new(Face {
-        behind: Page { metrics: kept.metrics.clone(), phase },
+        behind: Page {
+            metrics: kept.metrics.clone(),
+            hosts: settings.metrics_hosts.clone(),
+            phase,
+        },
         admission: Admission { head: settings.connection.head, identity: Arc::default() },
         body: settings.body,
         connection: settings.connection,

@@ -8,8 +8,10 @@ mod upstream;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 
+use http::uri::Authority;
 use tollgate_core::Span;
 use tollgate_http::client::Proxies;
 use tollgate_policy::config::{Problem, Section, Text};
@@ -37,6 +39,8 @@ pub(crate) struct Settings {
     pub(crate) tls: Option<Tls>,
     pub(crate) destinations: Destinations,
     pub(crate) metrics: MetricsAt,
+    /// Names by which metrics may be asked for, in small letters.
+    pub(crate) metrics_hosts: Arc<[Box<str>]>,
     pub(crate) log: LogFormat,
     pub(crate) connection: ConnectionLimits,
     pub(crate) connections: usize,
@@ -97,6 +101,7 @@ impl Settings {
             destinations: Destinations::read(root, server.as_mut(), &addresses, waits),
             metrics: (server.as_mut().and_then(|server| metrics(server, &addresses)))
                 .unwrap_or(MetricsAt::Usual),
+            metrics_hosts: server.as_mut().map(metrics_hosts).unwrap_or_default(),
             log: server
                 .as_mut()
                 .and_then(|server| {
@@ -207,4 +212,20 @@ fn metrics(server: &mut Section<'_>, listen: &[SocketAddr]) -> Option<MetricsAt>
         server.reading().report(Problem::warning(text.span(), message, expected));
     }
     Some(MetricsAt::Address(address))
+}
+
+/// By what names they may be asked for.
+fn metrics_hosts(server: &mut Section<'_>) -> Arc<[Box<str>]> {
+    const EXPECTED: &str = "names of hosts without a port, such as `metrics.internal`";
+    let texts = server.texts("metrics_hosts", EXPECTED).unwrap_or_default();
+    let names = texts.iter().filter_map(|text| {
+        let name = text.as_str().to_ascii_lowercase();
+        let is_name = name.parse::<Authority>().is_ok_and(|authority| authority.host() == name);
+        if !is_name {
+            let why = format!("`{}` is not the name of a host", text.shown());
+            server.reading().refuse(text, why, EXPECTED);
+        }
+        is_name.then(|| name.into())
+    });
+    names.collect()
 }

@@ -20,7 +20,7 @@ fn serve(upstream: &Upstream, limits: &str) -> Program {
 
 fn metric(gateway: &Program, name: &str) -> Option<u64> {
     let address = gateway.metrics.expect("metrics are served");
-    let page = Client::ask(address, "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n").text();
+    let page = Client::ask(address, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").text();
     let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
     line.parse().ok()
 }

@@ -69,7 +69,7 @@ fn t19_secrets_are_in_no_log_no_metric_no_answer_and_no_command_line() {
             told += &answer.head;
             told += &String::from_utf8_lossy(&answer.body);
         }
-        let scrape = "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
+        let scrape = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
         told += &Client::ask(gateway.metrics.unwrap(), scrape).text();
         told += &fs::read_to_string(format!("/proc/{}/cmdline", gateway.id())).unwrap();
         gateway.signal("TERM");

@@ -382,7 +382,7 @@ fn every_key_and_every_metric_is_documented() {
         "[server]\nlisten = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"\n\
          [store]\nredis = \"redis://127.0.0.1:1\"\n",
     );
-    let scrape = "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
+    let scrape = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let text = Client::ask(gateway.metrics.unwrap(), scrape).text();
     for line in text.lines() {
         let Some(named) = line.strip_prefix("# TYPE ") else { continue };

@@ -75,7 +75,8 @@ fn the_manifest_for_kubernetes_asks_for_what_there_is() {
     for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
         let get = at(container, &format!("{probe}/httpGet"));
         assert_eq!(text(get, "port"), "metrics");
-        let request = format!("GET {} HTTP/1.1\r\nHost: h\r\n\r\n", text(get, "path"));
+        // As kubelets ask: by the address of the pod.
+        let request = format!("GET {} HTTP/1.1\r\nHost: 10.0.0.7:9464\r\n\r\n", text(get, "path"));
         until("the probe succeeds", || {
             let answer = Client::ask(gateway.metrics.unwrap(), &request);
             assert_ne!(answer.status, 404, "{probe}");

@@ -91,7 +91,7 @@ fn b152_probes_are_free_in_one_spelling_and_hold_no_keys() {
         client.send(format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n").as_bytes());
         assert_eq!(client.answer().unwrap().status, 200);
     }
-    let scrape = "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
+    let scrape = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let metrics = Client::ask(gateway.metrics.unwrap(), scrape).text();
     assert!(metrics.contains("tollgate_store_keys 0\n"), "{metrics}");
     assert_eq!(status(&gateway, "GET /other HTTP/1.1\r\nHost: h\r\n\r\n"), 200);

@@ -29,7 +29,7 @@ shadow = true
 
 fn scrape(gateway: &Program) -> Answer {
     let address = gateway.metrics.expect("metrics are served");
-    Client::ask(address, "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n")
+    Client::ask(address, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
 }
 
 fn ask(gateway: &Program, key: &str) -> u16 {
@@ -179,12 +179,14 @@ fn the_upstream_s_answers_and_failures_are_told_apart() {
 #[test]
 fn metrics_are_on_a_listener_of_their_own() {
     let gateway = Program::serve(CONFIG);
-    let request = "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
+    let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
     assert_eq!(Client::ask(gateway.address, request).json()["path"], "/metrics");
     let address = gateway.metrics.unwrap();
     assert!(address.ip().is_loopback());
-    for other in ["GET / HTTP/1.1\r\nHost: h\r\n\r\n", "POST /metrics HTTP/1.1\r\nHost: h\r\n\r\n"]
-    {
+    for other in [
+        "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    ] {
         assert_eq!(Client::ask(address, other).status, 404);
     }
     // Who reads metrics is no traffic.

@@ -43,7 +43,7 @@ fn nobody() -> String {
 /// The value of a series of the metrics, by the start of its line.
 pub(crate) fn metric(gateway: &Program, series: &str) -> i64 {
     let address = gateway.metrics.expect("metrics are served");
-    let text = Client::ask(address, "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n").text();
+    let text = Client::ask(address, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").text();
     let line = text.lines().find_map(|line| line.strip_prefix(series));
     line.unwrap_or_else(|| panic!("`{series}` is missing in\n{text}")).trim().parse().unwrap()
 }

@@ -13,7 +13,7 @@ use crate::upstream::{Keep, Upstream};
 const SERVER: &str = "[server]\nlisten = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"\n";
 
 fn probe(gateway: &Program, path: &str) -> Answer {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
     Client::ask(gateway.metrics.unwrap(), &request)
 }
 
@@ -28,6 +28,43 @@ fn a_gateway_that_serves_lives_and_is_ready_whatever_its_upstream_does() {
     // Where traffic comes in, these are paths like others.
     let request = "GET /ready HTTP/1.1\r\nHost: h\r\n\r\n";
     assert_eq!(Client::ask(gateway.address, request).status, 502);
+}
+
+#[test]
+fn metrics_and_probes_answer_to_addresses_and_known_names_alone() {
+    let gateway =
+        Program::serve(&format!("{SERVER}metrics_hosts = [\"Metrics.internal\", \"gateway\"]\n"));
+    let asked_by = |host: &str, path: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        Client::ask(gateway.metrics.unwrap(), &request).status
+    };
+    for path in ["/metrics", "/live"] {
+        for host in [
+            "127.0.0.1",
+            "127.0.0.1:9464",
+            "10.1.2.3:9464",
+            "[::1]:9464",
+            "localhost",
+            "LOCALHOST:9464",
+            "metrics.internal:9464",
+            "METRICS.internal.",
+            "gateway",
+        ] {
+            assert_eq!(asked_by(host, path), 200, "{host}");
+        }
+        // A name that somebody else's server turns to this address.
+        for host in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:9464", "h"] {
+            assert_eq!(asked_by(host, path), 421, "{host}");
+        }
+    }
+    // Whoever says no host is no browser.
+    let without = Client::ask(gateway.metrics.unwrap(), "GET /live HTTP/1.0\r\n\r\n");
+    assert_eq!(without.status, 200);
+    for wrong in ["a:80", "http://a", "", "a b"] {
+        let config = format!("{SERVER}metrics_hosts = \"{wrong}\"\n");
+        let file = crate::program::Scratch::new("limits.toml", &config);
+        assert_eq!(crate::program::run(&["check", file.path()]).status.code(), Some(2), "{wrong}");
+    }
 }
 
 #[test]

@@ -138,7 +138,7 @@ impl Program {
 
     /// The value of a metric, as `name{labels}`.
     pub(crate) fn metric(&self, name: &str) -> u64 {
-        let ask = "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
+        let ask = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
         let text = Client::ask(self.metrics.expect("metrics are served"), ask).text();
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.expect("such a metric").parse().unwrap()

@@ -29,7 +29,7 @@ fn passed(gateway: &Program, times: usize) -> usize {
 }
 
 fn metrics(gateway: &Program) -> String {
-    let scrape = "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
+    let scrape = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
     Client::ask(gateway.metrics.unwrap(), scrape).text()
 }
 
@@ -264,6 +264,41 @@ fn a_file_that_the_file_names_is_watched_too_also_while_it_is_broken() {
     fs::write(&customers, "ann,4/day\n").unwrap();
     until("it is in force", || (value(&gateway, APPLIED) == 1).then_some(()));
     assert_eq!([ask(), ask(), ask()], [200, 200, 429]);
+}
+
+#[test]
+fn a_file_that_has_lost_its_limits_does_not_lift_them() {
+    let gateway = Program::serve(&limit("rate = \"2/day\""));
+    assert_eq!(passed(&gateway, 1), 1);
+    for (nth, without) in ["", SERVER, "# limits follow\n"].iter().enumerate() {
+        gateway.rewrite(without);
+        until("it is refused", || (value(&gateway, REFUSED) == nth as u64 + 1).then_some(()));
+        assert_eq!(value(&gateway, "tollgate_config_ok"), 0);
+    }
+    let log = gateway.stderr();
+    assert!(
+        log.contains("has no `[[limit]]`") && log.contains("a restart with this file"),
+        "{log}"
+    );
+    // Also its series are still there, and go on.
+    assert_eq!(passed(&gateway, 3), 1);
+    let allowed = "tollgate_decisions_total{limit=\"all\",effect=\"enforce\",verdict=\"allow\"}";
+    assert_eq!(value(&gateway, allowed), 2);
+    // Whoever means it says so.
+    reload(&gateway, &limit("rate = \"2/day\"\nenabled = false"));
+    assert_eq!(passed(&gateway, 3), 3);
+}
+
+#[test]
+fn limits_come_and_go_where_there_were_none() {
+    let gateway = Program::serve(SERVER);
+    assert_eq!(passed(&gateway, 3), 3);
+    reload(&gateway, &(SERVER.to_owned() + "[server.timeouts]\nidle = \"9s\"\n"));
+    reload(&gateway, &limit("rate = \"1/day\""));
+    assert_eq!(passed(&gateway, 3), 1);
+    gateway.rewrite(SERVER);
+    until("it is refused", || (value(&gateway, REFUSED) == 1).then_some(()));
+    assert_eq!(passed(&gateway, 1), 0);
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn passes(gateway: &Program, path: &str, times: usize) -> usize {
 }
 
 fn metrics(gateway: &Program) -> String {
-    let scrape = "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
+    let scrape = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
     Client::ask(gateway.metrics.expect("metrics are served"), scrape).text()
 }
 
