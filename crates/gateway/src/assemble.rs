@@ -105,12 +105,21 @@ impl Plan {
     /// # Errors
     /// What is wrong with the file, in the words for its author.
     pub(crate) fn from_file(path: &Path) -> Result<(Plan, Problems), Unusable> {
-        let mut files = vec![path.to_owned()];
-        let source = match Source::read(path) {
-            Ok(source) => source,
-            Err(error) => return Err(Unusable { problems: format!("{error}\n"), files }),
-        };
-        let reading = Reading::new(source, &process_environment);
+        let files = vec![path.to_owned()];
+        match Source::read(path) {
+            Ok(source) => Plan::read(Reading::new(source, &process_environment), files),
+            Err(error) => Err(Unusable { problems: format!("{error}\n"), files }),
+        }
+    }
+
+    /// What a reading says; `files` are those that are read by then.
+    ///
+    /// # Errors
+    /// What is wrong with it, in the words for its author.
+    pub(crate) fn read(
+        reading: Reading<'_>,
+        mut files: Vec<PathBuf>,
+    ) -> Result<(Plan, Problems), Unusable> {
         let mut root = reading.root();
         let settings = Settings::read(&mut root);
         files.extend(settings.destinations.files().map(Path::to_owned));

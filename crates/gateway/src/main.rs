@@ -29,6 +29,7 @@ mod problem;
 mod proxy_protocol;
 mod reload;
 mod route;
+mod schema;
 mod serve;
 mod settings;
 mod shared;
@@ -144,6 +145,19 @@ Exit codes:
         #[arg(long = "claim", value_name = "NAME=VALUE", value_parser = claim)]
         claims: Vec<(String, String)>,
     },
+    /// Print the JSON schema of a file of limits, by which editors complete and check it.
+    ///
+    /// Editors that know TOML by taplo (Even Better TOML, Helix, Zed, Neovim) take it when the first
+    /// line of the file of limits is `#:schema ./tollgate.schema.json`.
+    #[command(after_long_help = "\
+Example:
+  tollgate schema > tollgate.schema.json
+
+Exit codes:
+  0  it was printed
+  1  it could not be printed
+  2  the command line cannot be used")]
+    Schema,
 }
 
 fn claim(text: &str) -> Result<(String, String), String> {
@@ -184,6 +198,7 @@ fn main() -> ExitCode {
                 Ok(say(&wait_for(explained)??)?)
             })
         }
+        Command::Schema => end(say(&schema::TEXT).map_err(Ended::from)),
     }
 }
 

@@ -270,9 +270,9 @@ fn a_file_that_the_file_names_is_watched_too_also_while_it_is_broken() {
 fn a_file_that_has_lost_its_limits_does_not_lift_them() {
     let gateway = Program::serve(&limit("rate = \"2/day\""));
     assert_eq!(passed(&gateway, 1), 1);
-    for (nth, without) in ["", SERVER, "# limits follow\n"].iter().enumerate() {
+    for (nth, without) in (1..).zip(["", SERVER, "# limits follow\n"]) {
         gateway.rewrite(without);
-        until("it is refused", || (value(&gateway, REFUSED) == nth as u64 + 1).then_some(()));
+        until("it is refused", || (value(&gateway, REFUSED) == nth).then_some(()));
         assert_eq!(value(&gateway, "tollgate_config_ok"), 0);
     }
     let log = gateway.stderr();
