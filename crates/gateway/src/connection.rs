@@ -50,6 +50,9 @@ const GIVEN_UP: usize = 20;
 const BROKEN: usize = 32;
 /// Bytes of answers that are held for one stream while its client does not take them.
 const HELD: usize = 64 * 1024;
+/// Bytes beyond a head for which an HTTP/1 client's connection has room. As much as a head is also held of
+/// its answer: with hyper's own bound, clients that read slowly would hold half a megabyte each.
+const ROOM: usize = 8 * 1024;
 /// How long a balancer is waited for at least, since its header may have to be sent again.
 const BALANCER: Duration = Duration::from_secs(3);
 /// How often an HTTP/2 client with open streams is asked whether it is there, and how long it may
@@ -112,6 +115,7 @@ pub(crate) async fn serve<S: Behind>(
                 .timer(TokioTimer::new())
                 .header_read_timeout(None)
                 .max_headers(limits.head.headers)
+                .max_buf_size(limits.head.bytes.saturating_add(ROOM))
                 .serve_connection(TokioIo::new(wire), service);
             let mut ending = false;
             // An error is the client's, who is told of it by hyper or gone.

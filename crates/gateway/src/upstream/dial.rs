@@ -15,6 +15,10 @@ use super::Protocol;
 use super::address::Address;
 use crate::body::{BoxError, ClientBody};
 
+/// Bytes of an answer over HTTP/1 that are held while the client does not take them, and of the longest
+/// head of one.
+const HELD: usize = 64 * 1024;
+
 /// How often an HTTP/2 server is asked whether it is there while it owes answers, and how long it
 /// may take to say so.
 const PING: Duration = Duration::from_secs(20);
@@ -102,7 +106,8 @@ impl Dial {
         // What goes wrong on a connection is told to whoever waits for an answer on it.
         match self.protocol {
             Protocol::Http1 => {
-                let (sender, connection) = http1::handshake(stream).await?;
+                let (sender, connection) =
+                    http1::Builder::new().max_buf_size(HELD).handshake(stream).await?;
                 tokio::spawn(connection.with_upgrades());
                 Ok(Line::Http1(sender))
             }
