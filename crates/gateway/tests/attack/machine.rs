@@ -1,0 +1,53 @@
+//! What the system knows of a process: its memory, its descriptors.
+
+use std::fs;
+use std::net::SocketAddr;
+
+/// The machine in one line.
+pub(crate) fn described() -> String {
+    let cores = std::thread::available_parallelism().unwrap();
+    let load = fs::read_to_string("/proc/loadavg").unwrap();
+    let load = load.split(' ').next().unwrap().to_owned();
+    let build = if cfg!(debug_assertions) { "debug" } else { "release" };
+    format!("{cores} cores, load {load} at the start, {build} build")
+}
+
+/// Kilobytes of memory that a process holds now.
+pub(crate) fn resident(id: u32) -> u64 {
+    status(id, "VmRSS:")
+}
+
+/// Kilobytes of memory that it held at most since `forget_peak`.
+pub(crate) fn peak(id: u32) -> u64 {
+    status(id, "VmHWM:")
+}
+
+/// From here on the peak is counted anew.
+pub(crate) fn forget_peak(id: u32) {
+    fs::write(format!("/proc/{id}/clear_refs"), "5").unwrap();
+}
+
+/// How many files a process has open.
+pub(crate) fn files(id: u32) -> usize {
+    fs::read_dir(format!("/proc/{id}/fd")).unwrap().count()
+}
+
+/// The ports of clients whose connections to `server` are held by a process, closed in part or not.
+pub(crate) fn clients(server: SocketAddr) -> Vec<u16> {
+    let port = format!(":{:04X}", server.port());
+    let table = fs::read_to_string("/proc/net/tcp").unwrap();
+    let held = table.lines().skip(1).filter_map(|line| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let (local, remote, state, inode) = (words[1], words[2], words[3], words[9]);
+        // 0A is the one that listens; without an inode no process holds it any more.
+        let held = local.ends_with(&port) && state != "0A" && inode != "0";
+        held.then(|| u16::from_str_radix(remote.rsplit(':').next().unwrap(), 16).unwrap())
+    });
+    held.collect()
+}
+
+fn status(id: u32, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}

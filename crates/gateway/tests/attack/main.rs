@@ -1,0 +1,120 @@
+//! The gateway under attack: a line per attack, and what it has to hold to.
+//!
+//! An ordinary test run has each in a small form. `scripts/attack` runs them whole, beside a
+//! well-behaved client whose waits are measured, and writes down what it found. Words on the command
+//! line choose attacks by their names.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::as_conversions,
+    clippy::disallowed_methods,
+    reason = "a test may fail where a program may not, and has a deadline of its own"
+)]
+#![allow(unreachable_pub, reason = "modules are shared with the tests of the gateway")]
+
+#[path = "../gateway/client.rs"]
+#[allow(dead_code, reason = "shared with the tests of the gateway")]
+mod client;
+#[path = "../gateway/program.rs"]
+#[allow(dead_code, reason = "shared with the tests of the gateway")]
+mod program;
+#[path = "../gateway/upstream.rs"]
+#[allow(dead_code, reason = "shared with the tests of the gateway")]
+mod upstream;
+
+mod floods;
+mod forged;
+mod frames;
+mod machine;
+mod mutations;
+mod slow;
+mod soak;
+mod strict;
+mod vectors;
+mod verdict;
+mod victim;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use verdict::Verdict;
+
+/// How much of an attack is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// What an ordinary test run has time for; waits are not judged.
+    Quick,
+    Full,
+}
+
+impl Scale {
+    pub(crate) fn of<T>(self, quick: T, full: T) -> T {
+        match self {
+            Scale::Quick => quick,
+            Scale::Full => full,
+        }
+    }
+}
+
+type Attack = Box<dyn Fn(Scale) -> Verdict>;
+
+/// Slow clients have small tests of their own among those of the gateway.
+fn attacks(scale: Scale) -> Vec<(String, Attack)> {
+    let mut attacks: Vec<(String, Attack)> = Vec::new();
+    for flood in floods::all() {
+        attacks.push((format!("http2 {}", flood.name), Box::new(move |scale| flood.judged(scale))));
+    }
+    attacks.push(("framing vectors".to_owned(), Box::new(|_| vectors::judged())));
+    attacks.push(("framing mutations".to_owned(), Box::new(mutations::judged)));
+    attacks.push(("forged identities".to_owned(), Box::new(forged::judged)));
+    attacks.push(("answers unread".to_owned(), Box::new(|_| slow::unread())));
+    if scale == Scale::Full {
+        for kind in slow::KINDS {
+            attacks.push((format!("slow {}", kind.name), Box::new(move |_| kind.judged())));
+        }
+    }
+    attacks
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let mut scale = Scale::Quick;
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        // This program again, as the attacker: apart, so that it does not take the victim's time.
+        ["--attacker", name, address, seconds] => {
+            let lasting = Duration::from_secs(seconds.parse().unwrap());
+            floods::besiege(name, address.parse().unwrap(), lasting);
+            return ExitCode::SUCCESS;
+        }
+        ["soak", minutes] => {
+            let verdict = soak::judged(minutes.parse().expect("a number of minutes"));
+            println!("soak {minutes} min: {verdict}");
+            return verdict.code();
+        }
+        _ => {}
+    }
+    let mut chosen = Vec::new();
+    for word in words {
+        match word.as_str() {
+            "--full" => scale = Scale::Full,
+            // What cargo passes on to every test.
+            flag if flag.starts_with('-') => {}
+            _ => chosen.push(word),
+        }
+    }
+    println!("{}", machine::described());
+    let (mut ran, mut failed) = (0, 0);
+    for (name, attack) in attacks(scale) {
+        if !chosen.iter().all(|word| name.contains(word.as_str())) {
+            continue;
+        }
+        let verdict = attack(scale);
+        println!("{name:28} {verdict}");
+        ran += 1;
+        failed += usize::from(!verdict.passes());
+    }
+    println!("{ran} attacks, {failed} failed");
+    if failed > 0 || ran == 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
