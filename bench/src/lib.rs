@@ -4,7 +4,7 @@
 //! [`Keyed`]: [`floor`] (what a decision must cost at least), [`peers`] (each in its fastest
 //! documented form) and [`ours`]; [`layers`] asks through
 //! tower. [`workload`] makes the keys, [`race`] times contenders in
-//! alternation, [`memory`] weighs them, [`pauses`] finds their longest call. [`targets`] says what
+//! alternation, [`memory`] weighs them, [`pauses`] finds their longest call. [`rules`] chooses among many limits. [`targets`] says what
 //! Tollgate is to reach; [`report`] prints it.
 
 pub mod floor;
@@ -14,8 +14,10 @@ pub mod memory;
 pub mod ours;
 pub mod pauses;
 pub mod peers;
+pub mod proxies;
 pub mod race;
 pub mod report;
+pub mod rules;
 pub mod shared;
 pub mod suite;
 pub mod targets;

@@ -34,6 +34,16 @@ pub fn commit() -> String {
     output("git", &["rev-parse", "--short", "HEAD"])
 }
 
+/// What a program says of its version, in its first line.
+pub fn version(command: &str, arguments: &[&str]) -> String {
+    let Ok(output) = Command::new(command).args(arguments).output() else {
+        return format!("{command} unknown");
+    };
+    // nginx tells it where errors are told.
+    let told = [output.stdout, output.stderr].concat();
+    String::from_utf8_lossy(&told).lines().next().unwrap_or(command).to_owned()
+}
+
 /// How many programs wanted to run within the last minute.
 pub fn load() -> String {
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();

@@ -9,7 +9,9 @@ use std::process::ExitCode;
 
 use tollgate_bench::memory::{Resident, fill};
 use tollgate_bench::peers::Burst;
+use tollgate_bench::proxies;
 use tollgate_bench::report::Report;
+use tollgate_bench::rules::Rules;
 use tollgate_bench::shared::page::{self, Page};
 use tollgate_bench::suite::{Extent, Findings, look, plain_lane, string_lane};
 
@@ -26,6 +28,8 @@ fn main() -> ExitCode {
         ["redis", "look", ref names @ ..] => println!("{}", page::look(names)),
         ["redis"] => println!("{}", Page::gather(None)),
         ["redis", gateway] => println!("{}", Page::gather(Some(gateway))),
+        ["proxies", gateway] => println!("{}", proxies::page::Page::gather(gateway)),
+        ["rules"] => println!("{}", Rules::gather()),
         ["weigh", lane, kind, keys] => return weigh(lane, kind, keys).map_or(USAGE, |()| DONE),
         _ => return USAGE,
     }

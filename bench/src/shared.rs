@@ -2,7 +2,7 @@
 //!
 //! [`drive`] keeps the server busy, [`lanes`] says with what, [`contest`] lets the contenders take
 //! turns. [`callers`] asks through the store as users do, [`weight`] weighs keys, [`flood`] asks for
-//! what is refused, [`added`] is what a request waits longer. [`targets`] says what is to be reached, [`page`]
+//! what is refused, [`hot`] for what is leased, [`added`] is what a request waits longer. [`targets`] says what is to be reached, [`page`]
 //! prints it all.
 
 pub mod added;
@@ -10,6 +10,7 @@ pub mod callers;
 pub mod contest;
 pub mod drive;
 pub mod flood;
+pub mod hot;
 pub mod lanes;
 pub mod page;
 pub mod targets;

@@ -108,6 +108,11 @@ impl Bench {
     }
 }
 
+/// Moves the main thread of this process to the last core, and with it every thread it starts.
+pub fn pin_this() {
+    pin(process::id(), std::thread::available_parallelism().map_or(1, usize::from) - 1);
+}
+
 /// Moves a process's main thread to one core.
 fn pin(pid: u32, core: usize) {
     let mut cores = CpuSet::new();

@@ -8,6 +8,7 @@ use super::callers::{self, Waits};
 use super::contest::{Contest, Sent};
 use super::drive::{Bench, CONNECTIONS};
 use super::flood::{self, Flood, LIMIT};
+use super::hot::{self, Hot};
 use super::lanes::lanes;
 use super::targets::{self, HEAVIEST};
 use super::weight::{self, Weight};
@@ -29,6 +30,8 @@ pub struct Page {
     pub in_the_gateway: Option<Waits>,
     /// One key flooded.
     pub flood: Flood,
+    /// One key asked about by everyone.
+    pub hot: Hot,
 }
 
 /// How often contenders take turns, and how long a turn is.
@@ -63,6 +66,7 @@ impl Page {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("the machine has timers and sockets");
         let flood = runtime.block_on(flood::flood(&mut bench, Duration::from_secs(5)));
+        let hot = runtime.block_on(hot::hot(&mut bench, ROUNDS, TURN));
         let waits = runtime.block_on(callers::waits(&mut bench, ROUNDS, TURN));
         let in_the_layer = runtime.block_on(added::in_the_layer(&mut bench, ROUNDS, TURN));
         let in_the_gateway = gateway.and_then(|program| {
@@ -70,7 +74,7 @@ impl Page {
             runtime.block_on(added::in_the_gateway(&mut bench, program, ROUNDS, span))
         });
         let contest = Contest::run(&mut bench, &lanes(), ROUNDS, TURN);
-        Page { machine, contest, waits, weights, in_the_layer, in_the_gateway, flood }
+        Page { machine, contest, waits, weights, in_the_layer, in_the_gateway, flood, hot }
     }
 }
 
@@ -89,7 +93,15 @@ impl Display for Page {
         let Flood { asked, passed, calls } = &self.flood;
         writeln!(f, "\n### One key flooded, limit {LIMIT}/s: per second\n")?;
         writeln!(f, "| asked | passed | calls of the server |\n|---|---|---|")?;
-        writeln!(f, "| {} | {} | {} |", figure(*asked), figure(*passed), figure(*calls))
+        writeln!(f, "| {} | {} | {} |", figure(*asked), figure(*passed), figure(*calls))?;
+        let [exact, leased] = self.hot.rates().map(|rate| figure(rate / 1e3));
+        let (callers, limit, lease) = (hot::CALLERS, hot::LIMIT, hot::LEASE);
+        writeln!(
+            f,
+            "\n### One hot key, {callers} callers, limit {limit}/s: thousand decisions per second\n"
+        )?;
+        writeln!(f, "| exact | {lease} % leased | ratio |\n|---|---|---|")?;
+        writeln!(f, "| {exact} | {leased} | {} |", figure(self.hot.ratio()))
     }
 }
 
@@ -114,7 +126,11 @@ fn table(contest: &Contest) -> String {
 
 impl Page {
     fn write_targets(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "### Targets on Redis\n\n| tollgate | target | found | |\n|---|---|---|---|")?;
+        writeln!(
+            f,
+            "### Targets on Redis\n\n| tollgate | target | found | | the least script |\n\
+             |---|---|---|---|---|"
+        )?;
         for target in targets::of(self) {
             let (sign, goal) = target.bound.sign();
             let (found, verdict) = match target.found {
@@ -122,7 +138,9 @@ impl Page {
                 Some(found) if target.bound.holds(found) => (figure(found), "met"),
                 Some(found) => (figure(found), "**missed**"),
             };
-            writeln!(f, "| {} | {sign} {} | {found} | {verdict} |", target.what, figure(goal))?;
+            let least = target.least.map(figure).unwrap_or_default();
+            let goal = figure(goal);
+            writeln!(f, "| {} | {sign} {goal} | {found} | {verdict} | {least} |", target.what)?;
         }
         Ok(())
     }

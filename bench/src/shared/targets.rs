@@ -3,6 +3,7 @@
 use super::added::REDIS;
 use super::callers::{DECISION, PING};
 use super::flood::LIMIT;
+use super::lanes::{READS, WRITES};
 use super::page::Page;
 use crate::layers::BARE;
 
@@ -17,6 +18,14 @@ pub struct Target {
     pub bound: Bound,
     /// What it is; `None` when this run did not measure it.
     pub found: Option<f64>,
+    /// What the same is for a script that reads and writes, and works nothing out.
+    pub least: Option<f64>,
+}
+
+impl Target {
+    fn least(self, least: Option<f64>) -> Target {
+        Target { least, ..self }
+    }
 }
 
 /// On which side of a number.
@@ -55,20 +64,24 @@ pub fn of(page: &Page) -> Vec<Target> {
     let strings = ["token bucket", "fixed window", "sliding window"];
     let heaviest = page.weights.iter().filter(|w| w.grown.is_some() && strings.contains(&w.rule));
     let gateway = page.in_the_gateway.as_ref();
-    let target = |what, bound, found| Target { what, bound, found };
+    let target = |what, bound, found| Target { what, bound, found, least: None };
     vec![
-        target("token bucket / INCR", Least(0.22), ratio("token bucket", "INCR")),
-        target("its refusal / INCR", Least(0.40), ratio("token bucket, refusing", "INCR")),
+        target("token bucket / INCR", Least(0.22), ratio("token bucket", "INCR"))
+            .least(ratio(WRITES, "INCR")),
+        target("its refusal / INCR", Least(0.40), ratio("token bucket, refusing", "INCR"))
+            .least(ratio(READS, "INCR")),
         target(
             "token bucket / tutorial's token bucket",
             Least(1.5),
             ratio("token bucket", tutorial),
-        ),
+        )
+        .least(ratio(WRITES, tutorial)),
         target(
             "sliding window / tutorial's token bucket",
             Least(1.2),
             ratio("sliding window", tutorial),
-        ),
+        )
+        .least(ratio(WRITES, tutorial)),
         target(
             "server time of three limits / one",
             Most(1.8),
@@ -83,6 +96,11 @@ pub fn of(page: &Page) -> Vec<Target> {
             "bytes per key of one string, a client of 13 characters",
             Most(HEAVIEST),
             heaviest.map(|weight| weight.usage).max_by(f64::total_cmp),
+        ),
+        target(
+            "hot key with leases of 10 % / exact, decisions a second",
+            Least(20.0),
+            Some(page.hot.ratio()),
         ),
         target(
             "calls a second of a flooded key, limit 10/s",
