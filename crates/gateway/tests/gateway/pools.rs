@@ -1,6 +1,6 @@
 //! Upstreams of several servers: which is asked, what happens when one is not there.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -147,6 +147,8 @@ fn where_no_server_is_up_all_are_tried() {
     let listener = TcpListener::bind(address).unwrap();
     let back = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
+        // An answer to nothing would be nonsense.
+        assert_ne!(stream.read(&mut [0; 1024]).unwrap(), 0);
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
         stream
     });

@@ -106,6 +106,8 @@ fn probes_and_metrics_are_there_until_what_is_in_flight_has_ended() {
 #[test]
 fn a_second_signal_ends_a_drain_too() {
     let mut gateway = Program::serve(&format!("{SERVER}[server.timeouts]\ndrain = \"1h\"\n"));
+    // Before that it is as little ready as after the first signal.
+    until("it is ready", || (probe(&gateway, "/ready").status == 200).then_some(()));
     gateway.signal("TERM");
     until("it is not ready", || (probe(&gateway, "/ready").status == 503).then_some(()));
     gateway.signal("TERM");
