@@ -12,11 +12,9 @@ mod step;
 use std::fmt;
 use std::path::Path;
 
-use http::StatusCode;
 use tollgate_core::{Span, Tick};
 
 use crate::assemble::Plan;
-use crate::framing::Fault;
 
 pub(crate) use file::read;
 use rig::{Came, Rig};
@@ -25,16 +23,11 @@ use step::Step;
 /// Requests that are sent one after the other, and what is expected of their answers.
 pub(crate) struct Case {
     name: String,
-    begins: Begins,
+    /// When counts are fresh.
+    start: Tick,
+    /// The place in the file of the case whose counts it goes on from, further up.
+    after: Option<usize>,
     steps: Vec<Step>,
-}
-
-/// What a case finds.
-enum Begins {
-    /// Fresh counts, at an instant.
-    Fresh(Tick),
-    /// What the case at this place in the file has left.
-    After(usize),
 }
 
 /// What became of all cases.
@@ -87,7 +80,7 @@ async fn failure<'c>(
     cases: &'c [Case],
     case: &'c Case,
 ) -> Result<Option<Failure<'c>>, String> {
-    let (start, mut steps) = beginning(cases, case);
+    let (start, mut steps) = (case.start, steps_before(cases, case));
     let before = requests(&steps).count();
     steps.extend(&case.steps);
     let mut rig = Rig::new(plan, start)?;
@@ -108,20 +101,12 @@ async fn failure<'c>(
     Ok(None)
 }
 
-/// When the counts of a case are fresh, and the steps of the cases that it goes on from.
-fn beginning<'c>(cases: &'c [Case], case: &'c Case) -> (Tick, Vec<&'c Step>) {
-    match case.begins {
-        Begins::Fresh(start) => (start, Vec::new()),
-        // Only cases further up can be named, so that this ends.
-        Begins::After(place) => match cases.get(place) {
-            None => (Tick::EPOCH, Vec::new()),
-            Some(earlier) => {
-                let (start, mut steps) = beginning(cases, earlier);
-                steps.extend(&earlier.steps);
-                (start, steps)
-            }
-        },
-    }
+/// The steps of the cases that a case goes on from.
+fn steps_before<'c>(cases: &'c [Case], case: &'c Case) -> Vec<&'c Step> {
+    let before = |case: &Case| cases.get(case.after?);
+    let mut earlier: Vec<_> = std::iter::successors(before(case), |case| before(case)).collect();
+    earlier.reverse();
+    earlier.into_iter().flat_map(|case| &case.steps).collect()
 }
 
 /// All requests of some steps, in their order.
@@ -175,13 +160,3 @@ impl fmt::Display for Report<'_> {
         }
     }
 }
-
-/// A fault of the request itself is what comes then.
-impl From<&Fault> for Came {
-    fn from(fault: &Fault) -> Came {
-        Came::of(fault.status)
-    }
-}
-
-/// What a service answers unless a step says otherwise.
-const USUAL: StatusCode = StatusCode::OK;

@@ -10,9 +10,9 @@ use tollgate_policy::config::{
     Problem, Reading, Section, Source, Text, Value, nearest, process_environment,
 };
 
+use super::Case;
 use super::expected::{Expected, Header};
 use super::step::{Answer, Step};
-use super::{Begins, Case};
 use crate::explain::{Described, HeaderLine};
 
 /// Monday, 5 January 2026, 12:00 UTC: in the midst of a day, a week, a month and office hours.
@@ -73,7 +73,7 @@ impl Reader<'_> {
 
     fn case(&self, mut section: Section<'_>, earlier: &[Case]) -> Option<Case> {
         let name = section.require("name", NAME).and_then(|name| name.text(NAME));
-        let begins = self.begins(&mut section, earlier);
+        let beginning = self.beginning(&mut section, earlier);
         let usual = self.request(&mut section, &Usual::default());
         let steps = section.take("step");
         let steps = match steps {
@@ -93,28 +93,32 @@ impl Reader<'_> {
             let message = "there is a case of this name before";
             self.reading.refuse(&name, message, "a name of its own for every case");
         }
-        Some(Case { name: name.into_string(), begins: begins?, steps: steps? })
+        let (start, after) = beginning?;
+        Some(Case { name: name.into_string(), start, after, steps: steps? })
     }
 
-    fn begins(&self, section: &mut Section<'_>, earlier: &[Case]) -> Option<Begins> {
+    /// When counts are fresh, and the place of the case that it goes on from.
+    fn beginning(
+        &self,
+        section: &mut Section<'_>,
+        earlier: &[Case],
+    ) -> Option<(Tick, Option<usize>)> {
         let at = section.text("at", AT);
         let Some(after) = section.text("after", AFTER) else {
-            return match at {
-                None => Some(Begins::Fresh(NOON)),
-                Some(at) => self.instant(&at).map(Begins::Fresh),
-            };
+            let start = at.map(|at| self.instant(&at));
+            return Some((start.unwrap_or(Some(NOON))?, None));
         };
         if let Some(at) = at {
             let why = "a case goes on when the one before it has ended";
             self.reading.refuse(&at, why, "`wait` instead of `at` beside `after`");
         }
-        let place = earlier.iter().position(|case| case.name == after.as_str());
-        if place.is_none() {
+        let found = (0..).zip(earlier).find(|(_, case)| case.name == after.as_str());
+        if found.is_none() {
             let message = format!("there is no case `{}` above this one", after.shown());
             let meant = nearest(after.as_str(), earlier.iter().map(|case| &*case.name));
             self.reading.report(Problem::error(after.span(), message, AFTER).suggest(meant));
         }
-        place.map(Begins::After)
+        found.map(|(place, case)| (case.start, Some(place)))
     }
 
     fn instant(&self, text: &Text) -> Option<Tick> {
@@ -222,15 +226,9 @@ impl Reader<'_> {
     fn step(&self, mut section: Section<'_>, usual: Usual) -> Option<Step> {
         let span = section.span();
         let line = self.text.get(..span.start).unwrap_or_default().matches('\n').count() + 1;
-        let times = section.take("times");
-        let times = times.map(|times| (times.span(), times.integer(1..=TIMES.into())));
+        let times = section.take("times").map(|times| times.integer(1..=TIMES.into()));
         let (every, wait) = (self.span(&mut section, "every"), self.span(&mut section, "wait"));
-        let expect = section.require("expect", EXPECT)?;
-        let place = expect.span();
-        let expects: Option<Vec<_>> = {
-            let each: Vec<_> = expect.items().into_iter().map(|item| self.expected(item)).collect();
-            each.into_iter().collect()
-        };
+        let expects = section.require("expect", EXPECT).and_then(|e| self.expects(e, times));
         let Usual { request, is_wrong, mut described, answer } = usual;
         match request {
             Some((method, target)) => (described.method, described.target) = (method, target),
@@ -240,27 +238,40 @@ impl Reader<'_> {
                 return None;
             }
         }
-        let mut expects = expects?;
-        let sum: u32 = expects.iter().map(|(times, _)| times).sum();
+        Some(Step { described, answer, wait: wait?, every: every?, expects: expects?, line })
+    }
+
+    /// What is expected, each so often in a row; `times` is how often in all, if it is said.
+    #[expect(clippy::option_option, reason = "whether it is said, and whether it is a number")]
+    fn expects(
+        &self,
+        value: Value<'_>,
+        times: Option<Option<u64>>,
+    ) -> Option<Vec<(u32, Expected)>> {
+        let span = value.span();
+        // Each is read whatever is wrong with the others.
+        let each: Vec<_> = value.items().into_iter().map(|item| self.expected(item)).collect();
+        let mut expects = each.into_iter().collect::<Option<Vec<_>>>()?;
+        let sum: u64 = expects.iter().map(|(times, _)| u64::from(*times)).sum();
         match (times, expects.as_mut_slice()) {
-            (Some((_, None)), _) => return None,
-            (Some((_, Some(times))), [(one @ 1, _)]) => *one = u32::try_from(times).ok()?,
-            (Some((_, Some(times))), _) if u64::from(sum) != times => {
+            (Some(None), _) => return None,
+            (Some(Some(times)), [(one @ 1, _)]) => *one = u32::try_from(times).ok()?,
+            (Some(Some(times)), _) if sum != times => {
                 let message = format!("{sum} answers are expected to {times} requests");
-                self.error(place, &message, "as many as `times` says, or no `times`");
+                self.error(span, &message, "as many as `times` says, or no `times`");
                 return None;
             }
             (None, []) => {
-                self.error(place, "nothing is expected", EXPECT);
+                self.error(span, "nothing is expected", EXPECT);
                 return None;
             }
-            (None | Some(_), _) if sum > TIMES => {
-                self.error(place, "these are too many requests", "at most 100000 in a step");
+            _ if sum > TIMES.into() => {
+                self.error(span, "these are too many requests", "at most 100000 in a step");
                 return None;
             }
             _ => {}
         }
-        Some(Step { described, answer, wait: wait?, every: every?, expects, line })
+        Some(expects)
     }
 
     fn span(&self, section: &mut Section<'_>, key: &'static str) -> Option<Span> {

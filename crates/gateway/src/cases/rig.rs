@@ -90,7 +90,7 @@ impl Rig {
         self.clock.set(now);
         let request = match step.described.request(&self.admission) {
             Ok(request) => request,
-            Err(fault) => return Came::from(&fault),
+            Err(fault) => return Came::of(fault.status),
         };
         *self.said.lock().unwrap_or_else(PoisonError::into_inner) = Said::default();
         let behind = Behind {

@@ -4,7 +4,6 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use tollgate_core::Span;
 
-use super::USUAL;
 use super::expected::Expected;
 use crate::explain::Described;
 
@@ -33,7 +32,7 @@ pub(super) struct Answer {
 
 impl Default for Answer {
     fn default() -> Answer {
-        Answer { status: USUAL, headers: HeaderMap::new(), body: Bytes::new() }
+        Answer { status: StatusCode::OK, headers: HeaderMap::new(), body: Bytes::new() }
     }
 }
 

@@ -310,7 +310,12 @@ expect = []
 
 [[case]]
 name = "c"
-expect = 200
+expect = []
+
+[[case]]
+name = "d"
+request = "/"
+expect = ["200 x99999", "200 x2"]
 "#,
     );
     assert_eq!(code, 2);
@@ -330,6 +335,7 @@ expect = 200
         "cases.toml:19:9",
         "nothing is expected",
         "`request` is missing",
+        "these are too many requests",
     ] {
         assert!(complained.contains(part), "{part} in {complained}");
     }
