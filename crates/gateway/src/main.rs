@@ -7,6 +7,7 @@ mod cases;
 mod check;
 mod connection;
 mod crowd;
+mod described;
 mod echo;
 mod endpoint;
 mod explain;
@@ -49,7 +50,7 @@ use clap::{Parser, Subcommand};
 use http::{Method, Uri};
 
 use assemble::Plan;
-use explain::{Described, HeaderLine};
+use described::{Described, HeaderLine};
 use shared::Asker;
 use watch::Watch;
 

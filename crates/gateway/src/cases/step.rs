@@ -5,7 +5,7 @@ use http::{HeaderMap, StatusCode};
 use tollgate_core::Span;
 
 use super::expected::Expected;
-use crate::explain::Described;
+use crate::described::Described;
 
 /// A request, how often it is sent, and what is expected.
 #[derive(Clone)]
