@@ -6,10 +6,14 @@ use std::net::SocketAddr;
 /// The machine in one line.
 pub(crate) fn described() -> String {
     let cores = std::thread::available_parallelism().unwrap();
-    let load = fs::read_to_string("/proc/loadavg").unwrap();
-    let load = load.split(' ').next().unwrap().to_owned();
     let build = if cfg!(debug_assertions) { "debug" } else { "release" };
-    format!("{cores} cores, load {load} at the start, {build} build")
+    format!("{cores} cores, {build} build")
+}
+
+/// How many want to run, as the system counts over the last minute.
+pub(crate) fn load() -> String {
+    let load = fs::read_to_string("/proc/loadavg").unwrap();
+    load.split(' ').next().unwrap().to_owned()
 }
 
 /// Kilobytes of memory that a process holds now.
@@ -32,16 +36,23 @@ pub(crate) fn files(id: u32) -> usize {
     fs::read_dir(format!("/proc/{id}/fd")).unwrap().count()
 }
 
-/// The ports of clients whose connections to `server` are held by a process, closed in part or not.
-pub(crate) fn clients(server: SocketAddr) -> Vec<u16> {
+/// The clients whose connections to `server` are held by a process, closed in part or not: their ports,
+/// and bytes that wait to be sent to them.
+pub(crate) fn clients(server: SocketAddr) -> Vec<(u16, u64)> {
     let port = format!(":{:04X}", server.port());
     let table = fs::read_to_string("/proc/net/tcp").unwrap();
     let held = table.lines().skip(1).filter_map(|line| {
         let words: Vec<_> = line.split_whitespace().collect();
-        let (local, remote, state, inode) = (words[1], words[2], words[3], words[9]);
+        let (local, remote, state, queues, inode) =
+            (words[1], words[2], words[3], words[4], words[9]);
         // 0A is the one that listens; without an inode no process holds it any more.
         let held = local.ends_with(&port) && state != "0A" && inode != "0";
-        held.then(|| u16::from_str_radix(remote.rsplit(':').next().unwrap(), 16).unwrap())
+        held.then(|| {
+            let remote = remote.rsplit(':').next().unwrap();
+            let waiting = queues.split(':').next().unwrap();
+            let hex = |digits| u64::from_str_radix(digits, 16).unwrap();
+            (u16::try_from(hex(remote)).unwrap(), hex(waiting))
+        })
     });
     held.collect()
 }

