@@ -61,7 +61,7 @@ impl Memory {
             let outcome = Outcome::of(Mode::Charge, step.ruling.passes(), cost, state, &step);
             let writes = mode != Mode::Peek && outcome != Outcome::Kept;
             if writes {
-                let shape = self.shapes.number(limit, rule, view.shape());
+                let shape = self.shapes.number(limit, rule, view.shape(), step.next, now);
                 if !self.commit(&view, key, step.next, shape, now) {
                     contention.give_way();
                     continue;
@@ -156,11 +156,12 @@ impl Memory {
         loop {
             let view = self.table.view(fingerprint);
             let state = view.state();
-            let rule = self.shapes.get(view.shape()).map_or(rule, |shape| &shape.rule);
+            let standing = self.shapes.get(view.shape());
+            let rule = standing.map_or(rule, |shape| &shape.rule);
             let next = rule.give(state, at, &receipt.charged(), actual);
-            let shape = match view.shape() {
-                0 => self.shapes.number(limit, rule, 0),
-                standing => standing,
+            let shape = match standing {
+                Some(_) => view.shape(),
+                None => self.shapes.number(limit, rule, 0, next, now),
             };
             if next == state || self.commit(&view, fingerprint, next, shape, now) {
                 return;

@@ -41,6 +41,7 @@ mod sweep;
 mod sync;
 mod table;
 mod tally;
+mod unlisted;
 
 pub use builder::{BuildError, MemoryBuilder};
 pub use clock::SystemClock;

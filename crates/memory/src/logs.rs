@@ -9,6 +9,7 @@ use tollgate_core::algorithm::{Log, Moment, SlidingLog};
 use tollgate_core::{Resolution, Tick};
 
 use crate::fingerprint::Fingerprint;
+use crate::shapes::weight;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, TryLockError, whole};
 use crate::tally::Tally;
 
@@ -37,8 +38,13 @@ pub(crate) struct Locked<'t>(Vec<(usize, MutexGuard<'t, Shard>)>);
 
 /// Bytes of a log beside its charges, with its share of the map.
 const OVERHEAD: u64 = 192;
-/// Logs looked at when one has to give way.
+/// Logs compared when one has to give way, as many of one shard, and shards looked at for them. A shard
+/// alone may have lost all it can spare.
 const CANDIDATES: usize = 32;
+const OF_A_SHARD: usize = 8;
+const SHARDS_LOOKED_AT: usize = 64;
+/// Logs that give way to one that has grown, at most.
+const GIVING_WAY: usize = 4;
 
 impl Kept {
     pub(crate) fn new(rule: SlidingLog, resolution: Resolution) -> Kept {
@@ -47,6 +53,12 @@ impl Kept {
 
     fn micros_to_reset(&self, now: Tick) -> u64 {
         self.rule.reset_after(&self.log, self.moment(now)).saturating_mul(self.resolution.micros())
+    }
+
+    /// How much forgetting it would grant.
+    fn weight(&self, now: Tick) -> u64 {
+        let capacity = self.rule.room(&Log::default(), self.moment(now));
+        weight(self.micros_to_reset(now), self.debt(now), capacity)
     }
 
     fn debt(&self, now: Tick) -> u64 {
@@ -86,7 +98,7 @@ impl Logs {
     }
 
     /// Changes the log of a key in a locked shard; what it grew is taken from the budget, and if
-    /// that is spent another log of the shard gives way.
+    /// that is spent logs of other shards give way.
     pub(crate) fn change(
         &self,
         shard: &mut Shard,
@@ -100,9 +112,11 @@ impl Logs {
         change(&mut kept.log);
         let after = kept.bytes();
         self.bytes.fetch_add(after, Ordering::Relaxed);
-        let bytes = self.bytes.fetch_sub(before, Ordering::Relaxed).saturating_sub(before);
-        if bytes > self.budget {
-            self.make_room(shard, Some(key), tally, now);
+        self.bytes.fetch_sub(before, Ordering::Relaxed);
+        for _ in 0..GIVING_WAY {
+            if self.bytes() <= self.budget || !self.evict(tally, now) {
+                return;
+            }
         }
     }
 
@@ -115,17 +129,34 @@ impl Logs {
     pub(crate) fn sweep(&self, tally: &Tally, now: Tick) {
         let index = self.hand.fetch_add(1, Ordering::Relaxed) % Logs::SHARDS;
         if let Some(mut shard) = self.try_lock(index) {
-            self.forget_recovered(&mut shard, None, tally, now);
+            self.forget_recovered(&mut shard, tally, now);
         }
     }
 
-    /// Forgets a log of any shard that nobody holds; whether one was found. Looks at a few shards.
+    /// Of some logs in a few shards that nobody holds, forgets the one that would grant least, and all
+    /// of its shard that would grant nothing; whether any was found.
     pub(crate) fn evict(&self, tally: &Tally, now: Tick) -> bool {
-        (0..8).any(|_| {
+        let mut least: Option<(u64, Fingerprint, MutexGuard<'_, Shard>)> = None;
+        let mut compared = 0;
+        for _ in 0..SHARDS_LOOKED_AT {
             let index = self.hand.fetch_add(1, Ordering::Relaxed) % Logs::SHARDS;
-            self.try_lock(index)
-                .is_some_and(|mut shard| self.make_room(&mut shard, None, tally, now))
-        })
+            let Some(shard) = self.try_lock(index) else { continue };
+            let some = shard.iter().take(OF_A_SHARD).map(|(key, kept)| (kept.weight(now), *key));
+            let Some((weight, key)) = some.min_by_key(|(weight, _)| *weight) else { continue };
+            compared += shard.len().min(OF_A_SHARD);
+            if least.as_ref().is_none_or(|(so_far, ..)| weight < *so_far) {
+                least = Some((weight, key, shard));
+            }
+            if compared >= CANDIDATES {
+                break;
+            }
+        }
+        match least {
+            Some((0, _, mut shard)) => self.forget_recovered(&mut shard, tally, now),
+            Some((_, key, mut shard)) => self.forget(&mut shard, key, tally, now),
+            None => return false,
+        }
+        true
     }
 
     /// Takes a key's log out.
@@ -137,37 +168,17 @@ impl Logs {
         }
     }
 
-    /// Recovered logs first, else the one of a few with the smallest reset_after.
-    fn make_room(
-        &self,
-        shard: &mut Shard,
-        spare: Option<Fingerprint>,
-        tally: &Tally,
-        now: Tick,
-    ) -> bool {
-        if self.forget_recovered(shard, spare, tally, now) {
-            return true;
+    fn forget(&self, shard: &mut Shard, key: Fingerprint, tally: &Tally, now: Tick) {
+        if let Some(kept) = shard.remove(&key) {
+            self.bytes.fetch_sub(kept.bytes(), Ordering::Relaxed);
+            tally.forgot_in_debt(kept.debt(now));
         }
-        let candidates = shard.iter().filter(|(key, _)| Some(**key) != spare).take(CANDIDATES);
-        let least = candidates.min_by_key(|(_, kept)| kept.micros_to_reset(now));
-        let Some(kept) = least.map(|(key, _)| *key).and_then(|key| shard.remove(&key)) else {
-            return false;
-        };
-        self.bytes.fetch_sub(kept.bytes(), Ordering::Relaxed);
-        tally.forgot_in_debt(kept.debt(now));
-        true
     }
 
-    fn forget_recovered(
-        &self,
-        shard: &mut Shard,
-        spare: Option<Fingerprint>,
-        tally: &Tally,
-        now: Tick,
-    ) -> bool {
+    fn forget_recovered(&self, shard: &mut Shard, tally: &Tally, now: Tick) {
         let (mut count, mut bytes) = (0u64, 0u64);
-        shard.retain(|key, kept| {
-            let stays = Some(*key) == spare || kept.micros_to_reset(now) > 0;
+        shard.retain(|_, kept| {
+            let stays = kept.micros_to_reset(now) > 0;
             if !stays {
                 count = count.saturating_add(1);
                 bytes = bytes.saturating_add(kept.bytes());
@@ -176,7 +187,6 @@ impl Logs {
         });
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         tally.forgot_recovered(count);
-        count > 0
     }
 
     fn try_lock(&self, index: u64) -> Option<MutexGuard<'_, Shard>> {

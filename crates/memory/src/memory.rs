@@ -24,13 +24,14 @@ use crate::tally::{Stats, Tally};
 ///
 /// It holds a million keys (53 MB at most) unless built with other bounds. Below the bound nothing
 /// that still owes is ever forgotten. At the bound recovered keys go first, then, of some 30 that
-/// are compared, the one that would recover soonest; what it owed is counted in [`Stats`], since it
-/// is quota granted.
+/// are compared, the one with the least to forgive: the time for which it would still owe times the
+/// share of its quota that is used. What it owed is counted in [`Stats`], since it is quota granted.
 ///
 /// A key's text is not kept: 64 bits of keyed hash stand for it (that any two of ten million live
-/// keys share a budget has odds of 1 in 370,000). At most 1,022 different rules (quota, algorithm, tick)
-/// are told apart over a store's life; entries of further ones are enforced like any other, but are not
-/// swept: they are forgotten at the bound only, after those that are told apart.
+/// keys share a budget has odds of 1 in 370,000). At most 963 different rules (quota, algorithm, tick)
+/// are told apart over a store's life. Keys of further ones, as years of reloads with new numbers make
+/// them, are limited like any other, but are kept for up to twelve times as long as they owe (or three
+/// minutes), and at the bound are taken to have used all of their quota.
 ///
 /// ```
 /// use tollgate_core::{Charge, Limit, LocalStore, Mode};

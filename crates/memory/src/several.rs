@@ -251,11 +251,12 @@ impl Memory {
             let (Rule::Words(rule), Some(view)) = (limit.rule(), slot.view) else { continue };
             let lock = locks.iter_mut().find(|(home, _)| *home == view.home);
             let Some((_, lock)) = lock else { continue };
-            let shape = self.shapes.number(limit, rule, view.shape());
+            let next = slot.step.next;
+            let shape = self.shapes.number(limit, rule, view.shape(), next, now);
             if let Some(entry) = view.entry {
-                lock.write(entry.cell, slot.step.next, shape);
+                lock.write(entry.cell, next, shape);
             } else if let Some(place) = places.pop() {
-                self.add(lock, key, slot.step.next, shape, place, now);
+                self.add(lock, key, next, shape, place, now);
                 added = added.saturating_add(1);
             }
         }
@@ -280,7 +281,7 @@ impl Memory {
     }
 
     /// Puts an entry into a locked chain; in one that is full beyond measure, in the place of the
-    /// entry with the smallest reset_after.
+    /// entry that would grant least.
     pub(crate) fn add(
         &self,
         lock: &mut Lock<'_>,

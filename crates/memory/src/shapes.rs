@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use tollgate_core::algorithm::{Moment, State, WordRule};
 use tollgate_core::{Calendar, Limit, Resolution, Tick};
 
-use crate::bucket::Cell;
 use crate::sync::{AtomicU64, Mutex, Ordering, whole};
+use crate::unlisted;
 
 /// The numbers of a rule and what it counts time in; limits of equal numbers share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +30,13 @@ impl Shape {
         self.reset_after(state, now).saturating_mul(self.resolution.micros())
     }
 
+    /// How much forgetting a state would grant: see [`weight`].
+    pub(crate) fn weight(&self, state: State, now: Tick) -> u64 {
+        let room = |state| self.rule.room(state, self.moment(now), Default::default());
+        let (capacity, left) = (room(State::FRESH), room(state));
+        weight(self.micros_to_reset(state, now), capacity.saturating_sub(left), capacity)
+    }
+
     /// How much of the capacity a state has used.
     pub(crate) fn debt(&self, state: State, now: Tick) -> u64 {
         let room = |state| self.rule.room(state, self.moment(now), Default::default());
@@ -44,10 +51,22 @@ impl Shape {
     }
 }
 
-/// Every shape seen, by number from 1. It only grows; 1,022 fit.
+/// What it would grant to forget an entry: the microseconds for which it would still owe, times the
+/// share of its capacity that is used, in 1,024ths and rounded up. Zero for what owes nothing.
 ///
-/// Entries of limits beyond that are kept and enforced like any other, but are taken for owing most:
-/// no sweep forgets them, and at the cap they go last.
+/// Windows that end together are told apart by the share alone, and a bucket's share falls with its
+/// time, so that its order is that of time.
+pub(crate) fn weight(micros: u64, debt: u64, capacity: u64) -> u64 {
+    let share = debt.saturating_mul(WHOLE).div_ceil(capacity.max(1));
+    micros.saturating_mul(share.clamp(1, WHOLE))
+}
+
+/// All of a capacity. Amounts and times up to 2^53 fit in a word this many times.
+const WHOLE: u64 = 1 << 10;
+
+/// Every shape seen, by number from 1. It only grows; 963 fit.
+///
+/// An entry of a limit beyond that bears a number of [`unlisted`] instead.
 #[derive(Debug)]
 pub(crate) struct Shapes {
     /// [`Limit::print`] by number; 0 for those that stand for no shape.
@@ -58,8 +77,6 @@ pub(crate) struct Shapes {
     latest: [AtomicU64; 64],
 }
 
-/// The number of an entry whose shape found no place.
-const UNLISTED: u64 = Cell::LAST_SHAPE;
 const NUMBERS: usize = 1 << 10;
 
 impl Shapes {
@@ -67,7 +84,7 @@ impl Shapes {
         let prints: Box<[AtomicU64]> = (0..NUMBERS).map(|_| AtomicU64::new(0)).collect();
         Shapes {
             prints: prints.try_into().expect("as many were made as there are numbers"),
-            by_number: (0..UNLISTED).map(|_| OnceLock::new()).collect(),
+            by_number: (0..unlisted::FIRST).map(|_| OnceLock::new()).collect(),
             numbers: Mutex::default(),
             latest: [0; 64].map(AtomicU64::new),
         }
@@ -81,17 +98,24 @@ impl Shapes {
         print.is_some_and(|print| print.load(Ordering::Relaxed) == limit.print())
     }
 
-    /// The number to write beside a state of `limit`; `written` is the one that stands there.
-    pub(crate) fn number(&self, limit: &Limit, rule: &WordRule, written: u64) -> u64 {
-        if self.fits(written, limit) { written } else { self.find(limit, rule) }
+    /// The number to write beside `next`, a state of `limit`; `written` is the one that stands there.
+    pub(crate) fn number(
+        &self,
+        limit: &Limit,
+        rule: &WordRule,
+        written: u64,
+        next: State,
+        now: Tick,
+    ) -> u64 {
+        if self.fits(written, limit) { written } else { self.find(limit, rule, next, now) }
     }
 
-    /// The shape of a number; none for 0 and for what found no place.
+    /// The shape of a number; none for 0 and for those of what found no place.
     pub(crate) fn get(&self, number: u64) -> Option<&Shape> {
         self.by_number.get(usize::try_from(number).ok()?)?.get()
     }
 
-    fn find(&self, limit: &Limit, rule: &WordRule) -> u64 {
+    fn find(&self, limit: &Limit, rule: &WordRule, next: State, now: Tick) -> u64 {
         let [low, ..] = limit.id().to_le_bytes();
         let latest = self.latest.get(usize::from(low & 63));
         // Relaxed: whatever number is read, the print behind it is compared.
@@ -100,26 +124,29 @@ impl Shapes {
             return number;
         }
         let (resolution, calendar) = (limit.resolution(), limit.calendar());
-        let number = self.register(Shape { rule: *rule, resolution, calendar }, limit);
+        let shape = Shape { rule: *rule, resolution, calendar };
+        let Some(number) = self.register(shape, limit) else {
+            return unlisted::number(shape.micros_to_reset(next, now), now);
+        };
         if let Some(latest) = latest {
             latest.store(number, Ordering::Relaxed);
         }
         number
     }
 
-    fn register(&self, shape: Shape, limit: &Limit) -> u64 {
+    /// The number of a shape, if it has one or there is one left.
+    fn register(&self, shape: Shape, limit: &Limit) -> Option<u64> {
         let mut numbers = whole(self.numbers.lock());
         if let Some(number) = numbers.get(&shape) {
-            return *number;
+            return Some(*number);
         }
         let next = numbers.len().saturating_add(1);
-        let Some(place) = self.by_number.get(next) else { return UNLISTED };
-        place.get_or_init(|| shape);
+        self.by_number.get(next)?.get_or_init(|| shape);
         if let Some(print) = self.prints.get(next) {
             print.store(limit.print(), Ordering::Relaxed);
         }
-        let number = u64::try_from(next).unwrap_or(UNLISTED);
+        let number = u64::try_from(next).ok()?;
         numbers.insert(shape, number);
-        number
+        Some(number)
     }
 }

@@ -7,9 +7,11 @@ use crate::bucket::Lock;
 use crate::fingerprint::Fingerprint;
 use crate::logs::Logs;
 use crate::memory::Memory;
+use crate::shapes::weight;
 use crate::sync::Ordering;
 use crate::table::{Entry, View};
 use crate::tally::Place;
+use crate::unlisted;
 
 /// Buckets per due step: 8 KiB to look through, some microseconds.
 const STEP: u64 = 64;
@@ -85,8 +87,8 @@ impl Memory {
         self.tally.place_beyond()
     }
 
-    /// Forgets the recovered entries of a few buckets, else the one entry among them with the
-    /// smallest reset_after, the first bucket's of equals; whether any was forgotten.
+    /// Forgets the recovered entries of a few buckets, else the one entry among them that would grant
+    /// least, the first bucket's of equals; whether any was forgotten.
     fn evict(&self, from: u64, now: Tick) -> bool {
         let count = self.table.count();
         let mut least: Option<(u64, u64, View<'_>)> = None;
@@ -97,13 +99,13 @@ impl Memory {
         for home in group.filter(|home| *home < count) {
             let Some(view) = self.table.seen(home) else { continue };
             for (tag, entry) in self.table.entries(&view) {
-                let reset = self.micros_to_reset(entry.shape, entry.state, now);
-                if reset == 0 {
+                let weight = self.weight(entry, now);
+                if weight == 0 {
                     recovered += self.sweep(home, now);
                     break;
                 }
-                if least.is_none_or(|(so_far, ..)| reset < so_far) {
-                    least = Some((reset, tag, view));
+                if least.is_none_or(|(so_far, ..)| weight < so_far) {
+                    least = Some((weight, tag, view));
                 }
             }
         }
@@ -124,12 +126,13 @@ impl Memory {
         removed > 0
     }
 
-    /// Forgets the entry of a locked chain with the smallest reset_after.
+    /// Forgets the entry of a locked chain that would grant least.
     #[cold]
     pub(crate) fn evict_within(&self, lock: &mut Lock<'_>, now: Tick) {
         let entries = || self.table.entries_in(lock);
-        let reset = |entry: &Entry<'_>| self.micros_to_reset(entry.shape, entry.state, now);
-        let Some((tag, entry)) = entries().min_by_key(|(_, entry)| reset(entry)) else { return };
+        let Some((tag, entry)) = entries().min_by_key(|(_, entry)| self.weight(*entry, now)) else {
+            return;
+        };
         let debt = self.shapes.get(entry.shape).map_or(0, |shape| shape.debt(entry.state, now));
         self.table.remove(lock, |found, _, _| found == tag);
         self.tally.forgot_in_debt(debt);
@@ -150,7 +153,18 @@ impl Memory {
         gone
     }
 
+    /// How much forgetting an entry would grant; all of it if nobody knows what is used.
+    fn weight(&self, entry: Entry<'_>, now: Tick) -> u64 {
+        match self.shapes.get(entry.shape) {
+            Some(shape) => shape.weight(entry.state, now),
+            None => weight(self.micros_to_reset(entry.shape, entry.state, now), 1, 1),
+        }
+    }
+
     fn micros_to_reset(&self, shape: u64, state: State, now: Tick) -> u64 {
-        self.shapes.get(shape).map_or(u64::MAX, |shape| shape.micros_to_reset(state, now))
+        match self.shapes.get(shape) {
+            Some(known) => known.micros_to_reset(state, now),
+            None => unlisted::micros_to_reset(shape, now).unwrap_or(u64::MAX),
+        }
     }
 }

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
-use tollgate_core::{Algorithm, Charge, Effect, Limit, LocalStore, ManualClock, Mode, Span, Tick};
+use tollgate_core::{
+    Algorithm, Anchor, Charge, Effect, Limit, LocalStore, ManualClock, Mode, Span, Tick,
+};
 use tollgate_memory::{BuildError, Memory};
 
 fn limit(name: &str, quota: &str) -> Limit {
@@ -130,6 +132,40 @@ fn b183_a_full_table_lets_newcomers_in_and_forgives_no_one_over_the_limit() {
 }
 
 #[test]
+fn b183_newcomers_of_small_debt_forgive_no_one_under_any_algorithm() {
+    const CAP: u64 = 4_000;
+    // Logs give way by their number and, in less memory, by their bytes.
+    let logs = [8 << 20, 1 << 18].map(|bytes| (Algorithm::SlidingLog, bytes));
+    let windows = [Anchor::Clock, Anchor::FirstHit, Anchor::Spread].map(Algorithm::FixedWindow);
+    let words = windows.into_iter().chain([Algorithm::TokenBucket, Algorithm::SlidingWindow]);
+    for (algorithm, bytes) in words.map(|algorithm| (algorithm, 1 << 18)).chain(logs) {
+        let clock = clock();
+        let memory = Memory::builder().max_entries(CAP).max_bytes(bytes).clock(clock.clone());
+        let memory = memory.build().unwrap();
+        let limit = Limit::builder("client", "100/hour".parse().unwrap()).algorithm(algorithm);
+        let limit = limit.build().unwrap();
+        let wait = |key| memory.inspect(&limit, key).retry_after();
+        for key in 0..100 {
+            assert!(charge(&memory, &limit, key, 100));
+        }
+        let waits: Vec<_> = (0..100u64).map(wait).collect();
+        // All the windows end together, or each a little later than the one before.
+        for key in 0..5 * CAP {
+            assert!(charge(&memory, &limit, CAP + key, 1), "newcomer {key} gets in");
+            if key % 100 == 0 {
+                clock.advance(Span::from_millis(1));
+            }
+        }
+        for (key, told) in (0..).zip(waits) {
+            // Whoever is about to be let in anyway weighs no more than a newcomer.
+            let soon = told.unwrap() <= Span::from_secs(72);
+            assert!(soon || wait(key).is_some(), "{algorithm:?}: {key} waits {told:?}");
+        }
+        assert!(memory.stats().forgotten_in_debt >= 4 * CAP, "{algorithm:?}: it was full");
+    }
+}
+
+#[test]
 fn below_the_cap_nothing_in_debt_is_forgotten() {
     let (clock, limit) = (clock(), limit("client", "1/hour"));
     let memory = store(100_000, &clock);
@@ -197,13 +233,19 @@ fn more_rules_than_are_told_apart_are_enforced_and_stay_within_the_cap() {
         assert!(charge(&memory, limit, key, limit.capacity()));
         assert!(!charge(&memory, limit, key, 1), "the limit of {} holds", limit.capacity());
     }
-    // What is not told apart is not swept, and gives way at the cap after what is.
-    clock.advance(Span::DAY);
-    for _ in 0..10 {
-        clock.advance(Span::from_secs(2));
-        charge(&memory, &limits[0], 0, 0);
-    }
-    assert_eq!(memory.stats().entries, 1_500 - 1_022);
+    let swept = |after| {
+        clock.advance(after);
+        for _ in 0..10 {
+            clock.advance(Span::from_secs(2));
+            charge(&memory, &limits[0], 0, 0);
+        }
+        1_500 - memory.stats().entries
+    };
+    assert_eq!(swept(Span::from_secs(58 * 60)), 0, "all owe for an hour");
+    // What is not told apart is kept for longer than it owes, but not for good.
+    assert_eq!(swept(Span::from_secs(2 * 60)), 963);
+    let last = [Span::from_secs(64 * 60); 2].map(swept);
+    assert_eq!(last[1], 1_500);
     for key in 10_000..10_000 + 3 * CAP {
         assert!(charge(&memory, &limits[1_499], key, 1), "newcomer {key} gets in");
     }
