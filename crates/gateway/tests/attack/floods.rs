@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::Scale;
@@ -15,7 +15,7 @@ use crate::machine;
 use crate::program::{Program, until};
 use crate::upstream::{Keep, Upstream};
 use crate::verdict::Verdict;
-use crate::victim::{self, Victim};
+use crate::victim::{self, Suffered, Victim};
 
 /// How much the gateway may grow, in kilobytes.
 const GROWTH: u64 = 20 * 1024;
@@ -168,29 +168,36 @@ impl Flood {
     }
 
     /// The flood on two connections over and over, from processes that have less right to the
-    /// machine than the gateway and its client; in turn with quiet spans.
+    /// machine than the gateway and its client; in turn with spans in which such processes take their
+    /// share of it for nothing, as attackers elsewhere would not.
     fn siege(&self, address: SocketAddr, verdict: &mut Verdict) {
         // A little more, so that the span is whole.
         let span = victim::SPAN + Duration::from_millis(100);
+        let seconds = (span.as_secs() + 1).to_string();
+        let idler = ["--idler", &seconds];
+        let attacker = ["--attacker", self.name, &address.to_string(), &seconds];
         let (mut quiet, mut hurt) = (Vec::new(), Vec::new());
         for _ in 0..SPANS {
-            quiet.push(Victim::during(address, span));
-            let attackers = [(); 2].map(|()| self.attacker(address, span));
-            hurt.push(Victim::during(address, span));
-            for mut attacker in attackers {
-                let _ = attacker.kill();
-                attacker.wait().unwrap();
-            }
+            quiet.push(beside(&idler, address, span));
+            hurt.push(beside(&attacker, address, span));
         }
         victim::compare(&quiet, &hurt, verdict);
     }
+}
 
-    fn attacker(&self, address: SocketAddr, span: Duration) -> Child {
+/// What a client goes through while this program runs twice more with these arguments.
+fn beside(arguments: &[&str], address: SocketAddr, span: Duration) -> Suffered {
+    let others = [(); 2].map(|()| {
         let mut command = Command::new("nice");
-        command.args(["-n", "19"]).arg(std::env::current_exe().unwrap());
-        command.args(["--attacker", self.name, &address.to_string()]);
-        command.arg((span.as_secs() + 1).to_string()).stdin(Stdio::null()).spawn().unwrap()
+        command.args(["-n", "19"]).arg(std::env::current_exe().unwrap()).args(arguments);
+        command.stdin(Stdio::null()).spawn().unwrap()
+    });
+    let suffered = Victim::during(address, span);
+    for mut other in others {
+        let _ = other.kill();
+        other.wait().unwrap();
     }
+    suffered
 }
 
 /// Answers by path; the victim and who counts charges are answered at once.

@@ -88,6 +88,15 @@ fn main() -> ExitCode {
             floods::besiege(name, address.parse().unwrap(), lasting);
             return ExitCode::SUCCESS;
         }
+        // And as one that takes as much of the machine and talks to nobody.
+        ["--idler", seconds] => {
+            let lasting = Duration::from_secs(seconds.parse().unwrap());
+            let began = std::time::Instant::now();
+            while began.elapsed() < lasting {
+                std::hint::spin_loop();
+            }
+            return ExitCode::SUCCESS;
+        }
         ["soak", minutes] => {
             let verdict = soak::judged(minutes.parse().expect("a number of minutes"));
             println!("soak {minutes} min: {verdict}");
