@@ -9,6 +9,7 @@
 )]
 
 mod afterwards;
+mod calendar;
 mod canary;
 mod cases;
 mod cli;

@@ -1,5 +1,6 @@
 //! What the tower layer promises, over any service.
 
+mod calendar;
 mod plans;
 mod queue;
 mod settlement;
