@@ -369,6 +369,38 @@ fn a_wrong_line_is_told_by_its_number_and_never_quoted() {
 }
 
 #[test]
+fn b201_of_several_rates_the_most_personal_holds_as_the_guide_says() {
+    let text = "[[limit]]\nname = \"a\"\nrate = \"1/s\"\nby = \"header:x-key\"\n\
+        plans = { pro = \"2/s\" }\noverrides_file = \"customers.csv\"\noverrides = { ann = \"4/s\" }\n\
+        [plans]\nfrom = \"claim:plan\"\n";
+    let policy = policy_with(text, &[("customers.csv", "bob,3/s\n")]);
+    let capacity = |key: &str, plan: &str| {
+        charged(&policy, &ask("/").header("x-key", key).claim("plan", plan))[0].1
+    };
+    assert_eq!(["eve", "bob", "ann"].map(|key| capacity(key, "pro")), [2, 3, 4]);
+    assert_eq!(["eve", "bob", "ann"].map(|key| capacity(key, "other")), [1, 3, 4]);
+    let guide = include_str!("../docs/config.md");
+    assert!(guide.contains("A value with an override of its own goes before its plan"));
+    // The same value in both places is a mistake, not a precedence.
+    let (policy, problems, _) = read(text, &[("customers.csv", "ann,3/s\n")]);
+    assert!(policy.is_none() && problems.to_string().contains("the same value"), "{problems}");
+}
+
+#[test]
+fn b194_a_file_of_plans_means_exactly_what_it_says_or_is_told_by_its_line() {
+    let text = "[[limit]]\nname = \"a\"\nrate = \"1/s\"\nplans = { pro = \"2/s\" }\nby = \"header:x-key\"\n\
+        [plans]\nby = \"header:x-key\"\nfile = \"plans.csv\"\n";
+    let policy = policy_with(text, &[("plans.csv", "ann,pro\nbob,Pro\n")]);
+    let capacity = |key: &str| charged(&policy, &ask("/").header("x-key", key))[0].1;
+    assert_eq!(["ann", "bob", "Ann"].map(capacity), [2, 1, 1], "names are taken as they are");
+    for lines in ["ann\n", "ann,\n", ",pro\n", "ann,pro\nann,pro\n", "\"ann,pro\n"] {
+        let (policy, problems, _) = read(text, &[("plans.csv", lines)]);
+        assert!(policy.is_none(), "{lines}");
+        assert!(problems.to_string().contains("plans.csv, line "), "{lines}: {problems}");
+    }
+}
+
+#[test]
 fn an_explanation_says_which_condition_does_not_hold() {
     let policy = policy(
         "[[limit]]\nname = \"host\"\nrate = \"1/s\"\nwhen = { host = \"a.example\" }\n\

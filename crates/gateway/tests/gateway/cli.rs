@@ -154,6 +154,25 @@ fn a_bad_file_is_told_whole_with_place_and_advice_by_every_command() {
 }
 
 #[test]
+fn b169_b195_one_wrong_network_or_a_name_given_twice_ends_the_check_and_the_start() {
+    let twice =
+        "[[limit]]\nname = \"a\"\nrate = \"1/s\"\n[[limit]]\nname = \"a\"\nrate = \"2/s\"\n";
+    for (text, line, said) in [
+        ("[client]\ntrusted_proxies = [\"10.0.0.0/8\", \"10.0.0.0/33\"]\n", 2, "10.0.0.0/33"),
+        ("[server]\nproxy_protocol = [\"10.0.0.0/8\", \"fd00::/129\"]\n", 2, "fd00::/129"),
+        (twice, 5, "two limits are called `a`"),
+    ] {
+        let file = Scratch::new("bad.toml", text);
+        for command in ["check", "serve"] {
+            let output = run(&[command, file.path()]);
+            assert_eq!(output.status.code(), Some(2), "{command}: {text}");
+            let told = String::from_utf8(output.stderr).unwrap();
+            assert_says(&told, &[&format!("{}:{line}:", file.path()), said]);
+        }
+    }
+}
+
+#[test]
 fn an_upstream_that_cannot_be_is_refused() {
     for upstream in [
         "127.0.0.1:80",

@@ -80,6 +80,26 @@ fn b151_a_browser_can_read_a_refusal() {
 }
 
 #[test]
+fn b151_b153_an_answer_in_a_limits_own_words_is_read_by_pages_and_stored_by_nobody() {
+    let upstream = Upstream::answering(
+        "HTTP/1.1 200 OK\r\nCache-Control: public, max-age=600\r\nContent-Length: 2\r\n\r\nok",
+    );
+    let config = "[answer]\ncors = [\"https://app.example\"]\n\
+        [[limit]]\nname = \"own\"\nrate = \"1/hour\"\nstatus = 503\ncontent_type = \"application/json\"\n\
+        body = '{ \"limit\": \"{name}\", \"wait\": {retry_after} }'\n";
+    let gateway = Program::serve(&(upstream.config() + config));
+    assert_eq!(status(&gateway, &get("")), 200);
+    let refused = Client::ask(gateway.address, &get("Origin: https://app.example\r\n"));
+    assert_eq!((refused.status, refused.header("cache-control")), (503, Some("no-store")));
+    assert_eq!(refused.header("access-control-allow-origin"), Some("https://app.example"));
+    assert_eq!(refused.header("access-control-allow-credentials"), Some("true"));
+    assert!(refused.header("access-control-expose-headers").unwrap().contains("retry-after"));
+    assert_eq!(refused.header("content-type"), Some("application/json"));
+    let (body, header) = (refused.json(), refused.header("retry-after").unwrap());
+    assert_eq!((&body["limit"], body["wait"].to_string()), (&"own".into(), header.to_owned()));
+}
+
+#[test]
 fn b152_probes_are_free_in_one_spelling_and_hold_no_keys() {
     let upstream = Upstream::start();
     let limit = "[allow]\npath = [\"/healthz\", \"/readyz\"]\n[[limit]]\nname = \"all\"\nrate = \"1/hour\"\n";
@@ -174,6 +194,40 @@ fn b159_behind_a_trusted_proxy_the_client_is_the_one_it_names() {
     let seen = upstream.seen();
     assert_eq!(seen[0].header("x-forwarded-for"), Some("6.6.6.6, 203.0.113.9, 127.0.0.1"));
     assert_eq!(seen[1].header("x-user"), Some("ann"));
+}
+
+#[test]
+fn b163_what_is_no_address_is_never_an_error_and_no_budget_of_ones_own() {
+    let upstream = Upstream::start();
+    let config = "[client]\ntrusted_proxies = [\"127.0.0.0/8\"]\n\
+        [[limit]]\nname = \"all\"\nrate = \"1/hour\"\n";
+    let gateway = Program::serve(&(upstream.config() + config));
+    let ask = |value: &str| status(&gateway, &get(&format!("X-Forwarded-For: {value}\r\n")));
+    assert_eq!(ask("{${print(1)}}, 203.0.113.9"), 200);
+    assert_eq!(ask("{${print(2)}}, 203.0.113.9"), 429, "the client is the one that is named");
+    assert_eq!(ask("garbage"), 200, "the proxy itself");
+    for other in ["rubbish", "999.1.1.1", "1.1.1.1 2.2.2.2", &"x".repeat(8_000)] {
+        assert_eq!(ask(other), 429, "{}", other.len());
+    }
+}
+
+#[test]
+fn b165_b166_b167_a_client_is_one_in_every_form_of_its_address() {
+    let upstream = Upstream::start();
+    let config = "[client]\ntrusted_proxies = [\"127.0.0.0/8\"]\n[deny]\nclient = \"1.2.3.4\"\n\
+        [[limit]]\nname = \"all\"\nrate = \"1/hour\"\n";
+    let gateway = Program::serve(&(upstream.config() + config));
+    let ask = |client: &str| status(&gateway, &get(&format!("X-Forwarded-For: {client}\r\n")));
+    let passed = (0..200).filter(|nth| ask(&format!("2001:db8:0:1::{nth:x}")) == 200).count();
+    assert_eq!(passed, 1, "one network is one client");
+    assert_eq!(ask("2001:DB8:0:1:FFFF:0:0:1"), 429);
+    assert_eq!(ask("2001:db8:0:2::1"), 200);
+    for form in ["::ffff:192.0.2.1", "::ffff:c000:201", "192.0.2.1", "[::FFFF:192.0.2.1]:80"] {
+        assert_eq!(ask(form), if form.ends_with("ffff:192.0.2.1") { 200 } else { 429 }, "{form}");
+    }
+    assert_eq!(ask("::ffff:192.0.2.2"), 200);
+    assert_eq!(["fe80::1%eth0", "fe80::1"].map(ask), [200, 429]);
+    assert_eq!(["1.2.3.4", "::ffff:1.2.3.4", "::ffff:102:304"].map(ask), [403; 3]);
 }
 
 #[test]

@@ -137,6 +137,26 @@ fn a_header_may_come_in_pieces_and_is_waited_for_three_seconds_at_least() {
 }
 
 #[test]
+fn b165_b166_whom_a_balancer_names_is_one_client_in_every_form() {
+    let upstream = Upstream::start();
+    let rest = "[[limit]]\nname = \"each\"\nrate = \"1/hour\"\n";
+    let gateway = Program::serve(&config(&upstream, "proxy_protocol = [\"127.0.0.1\"]", rest));
+    let mapped = "::ffff:198.51.100.7".parse::<std::net::Ipv6Addr>().unwrap().octets();
+    let forms = [
+        over_v4(b""),
+        b"PROXY TCP4 198.51.100.7 192.0.2.1 1 2\r\n".to_vec(),
+        b"PROXY TCP6 ::ffff:198.51.100.7 ::1 3 4\r\n".to_vec(),
+        binary(0x21, 0x21, &[&mapped[..], &[0; 16], &[0, 5, 0, 80]].concat()),
+    ];
+    let told = forms.map(|header| ask(gateway.address, &header));
+    assert_eq!(told, [Some(200), Some(429), Some(429), Some(429)]);
+    assert_eq!(ask(gateway.address, &over_v6()), Some(200));
+    let neighbour = b"PROXY TCP6 2001:db8::8:7:6:5 ::1 3 4\r\n";
+    assert_eq!(ask(gateway.address, neighbour), Some(429), "of the same network");
+    assert_eq!(ask(gateway.address, b"PROXY TCP6 2001:db8:1::7 ::1 3 4\r\n"), Some(200));
+}
+
+#[test]
 fn clients_of_one_balancer_have_budgets_and_places_of_their_own() {
     let upstream = Upstream::start();
     let rest = "[server.sizes]\nconnections_per_client = 2\n\

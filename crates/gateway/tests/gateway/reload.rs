@@ -96,6 +96,28 @@ fn b190_a_shared_budget_keeps_what_is_used_over_reloads() {
 }
 
 #[test]
+fn b191_a_burst_follows_the_rate_only_where_the_file_gives_none() {
+    let gateway = Program::serve(&limit("rate = \"10/day\""));
+    assert_eq!(passed(&gateway, 4), 4);
+    for (rate, most) in [
+        ("rate = \"1000/day\"", "1000"),
+        ("rate = \"1000/day\"\nburst = 10", "10"),
+        ("rate = \"1000/day burst 20\"", "20"),
+        ("rate = \"30/day\"", "30"),
+    ] {
+        reload(&gateway, &limit(rate));
+        let answer = ask(&gateway);
+        assert_eq!(
+            (answer.status, answer.header("x-ratelimit-limit")),
+            (200, Some(most)),
+            "{rate}"
+        );
+    }
+    let left = ask(&gateway).header("x-ratelimit-remaining").map(str::to_owned);
+    assert_eq!(left.as_deref(), Some("21"), "9 are used");
+}
+
+#[test]
 fn no_request_is_lost_or_answered_wrongly_over_50_reloads() {
     let upstream = Upstream::with(|seen, stream| {
         use std::io::Write;
@@ -299,6 +321,35 @@ fn limits_come_and_go_where_there_were_none() {
     gateway.rewrite(SERVER);
     until("it is refused", || (value(&gateway, REFUSED) == 1).then_some(()));
     assert_eq!(passed(&gateway, 1), 0);
+}
+
+#[test]
+fn b193_b194_a_file_of_customers_that_is_cut_garbled_or_gone_stops_nothing() {
+    let scratch = Directory::new();
+    let (file, customers) = (scratch.0.join("limits.toml"), scratch.0.join("customers.csv"));
+    let by_key = "rate = \"1/day\"\nby = [\"header:x-key\"]\noverrides_file = \"customers.csv\"\n";
+    fs::write(&file, format!("{SERVER}[[limit]]\nname = \"all\"\n{by_key}")).unwrap();
+    fs::write(&customers, "ann,9/day\nbob,2/day\n").unwrap();
+    let gateway = Program::serve_file(&file);
+    let ask = || {
+        let request = "GET / HTTP/1.1\r\nHost: h\r\nX-Key: ann\r\n\r\n";
+        Client::ask(gateway.address, request).header("x-ratelimit-limit").map(str::to_owned)
+    };
+    let broken: [Option<&[u8]>; 5] =
+        [Some(b"ann,9/day\nbob,2/"), Some(b"ann,10\n"), Some(&[0xff, 0, 7]), Some(b"\"ann"), None];
+    for (nth, broken) in (0..).zip(broken) {
+        match broken {
+            Some(bytes) => fs::write(&customers, bytes).unwrap(),
+            None => fs::remove_file(&customers).unwrap(),
+        }
+        until("it is refused", || (value(&gateway, REFUSED) > nth).then_some(()));
+        assert_eq!(value(&gateway, "tollgate_config_ok"), 0);
+        assert_eq!(ask().as_deref(), Some("9"), "the last good one is in force");
+    }
+    assert!(gateway.stderr().contains("customers.csv"), "{}", gateway.stderr());
+    fs::write(&customers, "ann,8/day\n").unwrap();
+    until("it is in force", || (value(&gateway, "tollgate_config_ok") == 1).then_some(()));
+    assert_eq!(ask().as_deref(), Some("8"));
 }
 
 #[test]

@@ -73,6 +73,57 @@ fn two_gateways_on_one_redis_have_one_budget() {
 }
 
 #[test]
+fn b137_a_refusal_tells_the_same_wait_whichever_store_counts() {
+    let server = Server::redis().start();
+    for algorithm in ["token-bucket", "fixed-window", "sliding-window", "sliding-log"] {
+        let limit = format!(
+            "[[limit]]\nname = \"all\"\nrate = \"3/day\"\nby = \"global\"\nalgorithm = \"{algorithm}\"\n"
+        );
+        let alone = format!("[server]\nlisten = \"127.0.0.1:0\"\n{limit}");
+        let waits = [alone, patient(&server.url(), &limit)].map(|config| {
+            let gateway = Program::serve(&config);
+            assert_eq!(passes(&gateway, "/", 4), 3, "{algorithm}");
+            ask(&gateway, "/").header("retry-after").unwrap().parse::<u64>().unwrap()
+        });
+        // What passes between the two is at most the patience of the test.
+        let [memory, redis] = waits;
+        assert!(memory > 0 && redis > 0 && memory.abs_diff(redis) <= 5, "{algorithm}: {waits:?}");
+    }
+}
+
+#[test]
+fn b196_a_shadow_limit_is_counted_alike_with_and_without_remembered_refusals() {
+    let server = Server::redis().start();
+    let limit = |name: &str, rest: &str| {
+        format!("[[limit]]\nname = \"{name}\"\nrate = \"2/hour\"\nby = \"global\"\n{rest}\n")
+    };
+    // Refusals of a server are remembered beside it, those of memory are not.
+    for store in
+        [String::new(), format!("[store]\nredis = \"{}\"\ndeadline = \"2s\"\n", server.url())]
+    {
+        let listens = "[server]\nlisten = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"\n";
+        let gateway =
+            Program::serve(&(listens.to_owned() + &store + &limit("watch", "shadow = true")));
+        let marked = (0..5)
+            .filter(|_| {
+                let answer = ask(&gateway, "/");
+                assert_eq!(answer.status, 200);
+                answer.header("x-ratelimit-shadow").is_some()
+            })
+            .count();
+        let text = metrics(&gateway);
+        let verdict = |verdict| {
+            format!(
+                "tollgate_decisions_total{{limit=\"watch\",effect=\"shadow\",verdict=\"{verdict}\"}}"
+            )
+        };
+        let counted = ["allow", "deny"].map(|told| count(&text, &verdict(told)));
+        assert_eq!((marked, counted), (3, [2, 3]), "{store}");
+        assert_eq!(count(&text, "tollgate_requests_total{outcome=\"limited\"}"), 0);
+    }
+}
+
+#[test]
 fn limits_of_two_gateways_are_one_also_over_tls() {
     let server = Server::redis().tls(Clients::Certified).start();
     let certificates = server.certificates();
