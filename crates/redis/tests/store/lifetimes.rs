@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tollgate_conformance::Random;
-use tollgate_core::{Charge, Mode, Span, Store};
+use tollgate_core::{Algorithm, Charge, Mode, Span, Store};
 use tollgate_servers::{Client, Server, Value};
 
 use crate::shop::{ALGORITHMS, ask, limit, limits, receipt, store};
@@ -66,6 +66,41 @@ async fn b97_every_key_goes_after_every_operation_on_redis() {
 #[tokio::test]
 async fn b97_every_key_goes_after_every_operation_on_valkey() {
     every_key_goes(Server::valkey().start()).await;
+}
+
+/// A key of the same period goes on under the new rule, and one of another is another key.
+#[tokio::test]
+async fn b190_under_a_changed_limit_no_key_outlives_the_rule_in_force() {
+    let server = Server::redis().start();
+    let store = store(&server.url()).await;
+    let mut client = server.client();
+    let most = |period: Span| Span::from_micros(2 * period.as_micros() + 2_000_000);
+    for algorithm in ALGORITHMS {
+        let of = |amount, period| limit("changed", algorithm, amount, period);
+        client.command(&["FLUSHALL"]).unwrap();
+        for amount in [10, 100, 2] {
+            let rule = of(amount, Span::DAY);
+            let decision = ask(&store, Mode::Charge, &[Charge::new(&rule, "ann")]).await;
+            // Two are used when it is lowered; a queue's places do not follow from its rate.
+            let queues = matches!(algorithm, Algorithm::LeakyBucket(_));
+            assert!(queues || decision.is_allowed() == (amount > 2), "{algorithm}: {amount}");
+            assert_eq!(lifetimes(&mut client).len(), 1, "{algorithm}");
+            all_go_within(&mut client, most(Span::DAY));
+        }
+        client.command(&["FLUSHALL"]).unwrap();
+        let minute = of(10, Span::MINUTE);
+        assert!(ask(&store, Mode::Charge, &[Charge::new(&minute, "ann")]).await.is_allowed());
+        let before = lifetimes(&mut client);
+        let hour = of(10, Span::HOUR);
+        assert!(ask(&store, Mode::Charge, &[Charge::new(&hour, "ann")]).await.is_allowed());
+        for (key, left) in lifetimes(&mut client) {
+            let period = if before.iter().any(|(old, _)| *old == key) { 60 } else { 3_600 };
+            assert!(
+                (0..=2_000 * period + 2_000).contains(&left),
+                "{algorithm}: {left} ms of {key}"
+            );
+        }
+    }
 }
 
 /// What is owed outlives no key, and a time to reset is none of another unit.
