@@ -54,7 +54,7 @@ pub(crate) fn judged(scale: Scale) -> Verdict {
             .collect();
         clients.into_iter().map(|client| client.join().unwrap()).sum()
     });
-    let scrape = "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
+    let scrape = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let metrics = Client::ask(gateway.metrics.unwrap(), scrape).text();
     let keys = metrics.lines().find_map(|line| line.strip_prefix("tollgate_store_keys "));
     let mut verdict = Verdict::default();

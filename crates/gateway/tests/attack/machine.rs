@@ -1,5 +1,6 @@
 //! What the system knows of a process: its memory, its descriptors.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 
@@ -38,7 +39,7 @@ pub(crate) fn files(id: u32) -> usize {
 
 /// The clients whose connections to `server` are held by a process, closed in part or not: their ports,
 /// and bytes that wait to be sent to them.
-pub(crate) fn clients(server: SocketAddr) -> Vec<(u16, u64)> {
+pub(crate) fn clients(server: SocketAddr) -> BTreeMap<u16, u64> {
     let port = format!(":{:04X}", server.port());
     let table = fs::read_to_string("/proc/net/tcp").unwrap();
     let held = table.lines().skip(1).filter_map(|line| {
@@ -54,6 +55,7 @@ pub(crate) fn clients(server: SocketAddr) -> Vec<(u16, u64)> {
             (u16::try_from(hex(remote)).unwrap(), hex(waiting))
         })
     });
+    // The table moves while it is read, and some stand in it twice.
     held.collect()
 }
 

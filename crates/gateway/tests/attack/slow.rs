@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -70,7 +71,7 @@ impl Kind {
         let victim = Victim::start(gateway.address);
         sleep(Duration::from_millis(500));
         let friends = machine::clients(gateway.address);
-        let mut attacker = self.attacker(&format!("http://{}/large", gateway.address));
+        let mut attacker = self.attacker(gateway.address);
         // Since when each connection is waited for, for how long, and what waits to be sent to it.
         let mut seen: HashMap<u16, (Instant, Duration, u64)> = HashMap::new();
         let (mut most, mut ended) = (0, None);
@@ -78,7 +79,7 @@ impl Kind {
         while ended.is_none_or(|ended: Instant| ended.elapsed() < PATIENCE + GRACE * 2) {
             let mut open = 0;
             for (client, waiting) in machine::clients(gateway.address) {
-                if friends.iter().any(|(friend, _)| *friend == client) {
+                if friends.contains_key(&client) {
                     continue;
                 }
                 let (since, waited, before) =
@@ -125,10 +126,13 @@ impl Kind {
         verdict
     }
 
-    fn attacker(self, url: &str) -> Child {
+    fn attacker(self, address: SocketAddr) -> Child {
+        // Who is answered and gone shall not take the machine with megabytes.
+        let path = if self.holds == Holds::No { "" } else { "large" };
+        let url = format!("http://{address}/{path}");
         let (count, span) = (CONNECTIONS.to_string(), SPAN.as_secs().to_string());
         let mut command = Command::new("slowhttptest");
-        command.args(["-c", &count, "-r", "1000", "-l", &span, "-p", "5", "-v", "1", "-u", url]);
+        command.args(["-c", &count, "-r", "1000", "-l", &span, "-p", "5", "-v", "1", "-u", &url]);
         command.args(self.options).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command.spawn().expect("slowhttptest starts")
     }
@@ -138,7 +142,7 @@ impl Kind {
 pub(crate) fn unread() -> Verdict {
     const READERS: usize = 100;
     /// In kilobytes: a buffer towards the client and one from the upstream, and what belongs to them.
-    const EACH: u64 = 256;
+    const EACH: u64 = 384;
     let upstream = large_upstream();
     let gateway = Program::serve(&upstream.config());
     let ask = || {

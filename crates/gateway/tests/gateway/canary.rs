@@ -70,7 +70,9 @@ fn t19_secrets_are_in_no_log_no_metric_no_answer_and_no_command_line() {
             told += &String::from_utf8_lossy(&answer.body);
         }
         let scrape = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
-        told += &Client::ask(gateway.metrics.unwrap(), scrape).text();
+        let metrics = Client::ask(gateway.metrics.unwrap(), scrape).text();
+        assert!(metrics.contains("tollgate_answers_total"), "{metrics}");
+        told += &metrics;
         told += &fs::read_to_string(format!("/proc/{}/cmdline", gateway.id())).unwrap();
         gateway.signal("TERM");
         gateway.ended();
@@ -150,8 +152,10 @@ fn t19_tokens_their_claims_and_their_secret_are_told_nowhere() {
         .collect();
     // Without claims they are the client, who has a budget of its own.
     assert_eq!(statuses, [200, 200, 200, 429, 429, 429, 429, 200, 429]);
-    let scrape = "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
-    told += &Client::ask(gateway.metrics.unwrap(), scrape).text();
+    let scrape = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let metrics = Client::ask(gateway.metrics.unwrap(), scrape).text();
+    assert!(metrics.contains("tollgate_answers_total"), "{metrics}");
+    told += &metrics;
     told += &fs::read_to_string(format!("/proc/{}/cmdline", gateway.id())).unwrap();
     gateway.signal("TERM");
     gateway.ended();
