@@ -52,7 +52,9 @@ pub(crate) fn clients(server: SocketAddr) -> BTreeMap<u16, u64> {
             let remote = remote.rsplit(':').next().unwrap();
             let waiting = queues.split(':').next().unwrap();
             let hex = |digits| u64::from_str_radix(digits, 16).unwrap();
-            (u16::try_from(hex(remote)).unwrap(), hex(waiting))
+            // The end of a connection waits like a byte, but says nothing to the client.
+            let waiting = if state == "01" { hex(waiting) } else { 0 };
+            (u16::try_from(hex(remote)).unwrap(), waiting)
         })
     });
     // The table moves while it is read, and some stand in it twice.
