@@ -1,6 +1,6 @@
 //! What is doubtful about a policy that can be used.
 
-use tollgate_core::{Algorithm, Limit};
+use tollgate_core::{Algorithm, Anchor, Limit};
 
 use crate::finding::{Complaint, Finding, Place};
 use crate::key::KeyPart;
@@ -85,7 +85,12 @@ fn underscore(header: &str) -> Option<Complaint> {
 const QUOTA: &[&str] = &["rate", "burst"];
 
 fn double_edge(spec: &LimitSpec, limit: &Limit) -> Option<Complaint> {
-    let Algorithm::FixedWindow(_) = limit.algorithm() else { return None };
+    // Who names a unit of the calendar wants its edges: no other rule has them.
+    let Algorithm::FixedWindow(Anchor::Spread | Anchor::Clock | Anchor::FirstHit) =
+        limit.algorithm()
+    else {
+        return None;
+    };
     let (amount, twice) = (limit.quota().amount(), Worst::of(spec, limit).at_once);
     (amount > 0).then(|| {
         Complaint::new(

@@ -295,7 +295,8 @@ const WRONG: &[(&str, usize, &str)] = &[
         "to begin with the part",
     ),
     ("rate = \"10/s\"\noverrides = { bob = \"5/s\" }", 4, "an address or a network"),
-    ("rate = \"10/s\"\nenabled = \"yes\"", 4, "leave out the quotes"),
+    ("rate = \"10/s\"\nenabled = \"false\"", 4, "leave out the quotes"),
+    ("rate = \"10/s\"\nenabled = \"yes\"", 4, "`true` or `false`"),
     ("rate = \"${RATE}\"", 3, "the environment variable `RATE` is not set"),
     ("rate = \"${RATE\"", 3, "without its `}`"),
     ("rate = \"10/s\"\n[[limit]]\nname = \"a\"\nrate = \"1/s\"", 5, "two limits are called `a`"),
@@ -443,7 +444,11 @@ fn what_is_doubtful_is_a_warning_and_the_file_is_used() {
         assert_eq!(lines, [*line], "{problems}");
         assert!(problems.to_string().contains(said), "no `{said}` in:\n{problems}");
     }
-    for fine in ["rate = \"10/s burst 30\"", "rate = \"10/s\"\nwhen = { path = \"/*\" }"] {
+    for fine in [
+        "rate = \"10/s burst 30\"",
+        "rate = \"10/s\"\nwhen = { path = \"/*\" }",
+        "rate = \"10/day\"\nalgorithm = \"fixed-window\"\nwindow = { every = \"day\", zone = \"UTC\" }",
+    ] {
         let (_, problems) = read(&limit(fine));
         assert!(problems.is_empty(), "{problems}");
     }

@@ -202,12 +202,16 @@ impl<'r> Value<'r> {
         let reading = self.reading;
         let (path, span) = (self.path.clone(), self.span());
         let text = self.text(expected)?;
+        let value = text.as_str().parse().ok().filter(fits);
         if text.variable().is_none() {
             let message = format!("`{path}` cannot be a string");
-            reading.report(Problem::error(span, message, expected).help("leave out the quotes"));
+            let problem = Problem::error(span, message, expected);
+            reading.report(match value {
+                Some(_) => problem.help("leave out the quotes"),
+                None => problem,
+            });
             return None;
         }
-        let value = text.as_str().parse().ok().filter(fits);
         if value.is_none() {
             reading.refuse(&text, "", expected);
         }
