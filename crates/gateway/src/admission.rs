@@ -93,6 +93,9 @@ fn host(parts: &mut Parts) -> Result<(), Fault> {
         return Err(Fault::malformed("expected a path or a whole address as the target"));
     }
     let port = parts.extensions.get::<Transport>().copied().unwrap_or_default().port();
+    if parts.uri.authority().is_none() && line.is_some_and(is_plain) {
+        return Ok(());
+    }
     let of_line = line.map(|line| plain_host(line.as_bytes(), port)).transpose()?;
     let of_target = parts.uri.authority().map(|host| plain_host(host.as_str().as_bytes(), port));
     let host = match (of_target.transpose()?, of_line) {
@@ -106,6 +109,13 @@ fn host(parts: &mut Parts) -> Result<(), Fault> {
     };
     parts.headers.insert(header::HOST, host);
     Ok(())
+}
+
+/// Whether a host is in its one form as it came, as nearly all are.
+fn is_plain(host: &HeaderValue) -> bool {
+    let may_stand = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-' | b'_');
+    let host = host.as_bytes();
+    host.iter().all(may_stand) && host.last().is_some_and(|last| *last != b'.')
 }
 
 /// A host in lower case, without the dot behind the root and the port if it is the usual one.

@@ -73,7 +73,7 @@ pub(crate) fn tell(
 }
 
 fn tell_address(headers: &mut HeaderMap, address: IpAddr) {
-    append(headers, FOR, &address.to_string());
+    append(headers, FOR, &text(address));
     if headers.contains_key(FORWARDED) {
         let node = match address {
             IpAddr::V4(v4) => format!("for={v4}"),
@@ -81,6 +81,19 @@ fn tell_address(headers: &mut HeaderMap, address: IpAddr) {
         };
         append(headers, FORWARDED, &node);
     }
+}
+
+/// As its `Display` writes it, without formatting machinery for the usual ones.
+fn text(address: IpAddr) -> String {
+    let IpAddr::V4(v4) = address else { return address.to_string() };
+    let mut text = String::with_capacity("255.255.255.255".len());
+    for octet in v4.octets() {
+        if !text.is_empty() {
+            text.push('.');
+        }
+        text.push_str(itoa::Buffer::new().format(octet));
+    }
+    text
 }
 
 /// Adds one item to a list, and makes one line of it.
