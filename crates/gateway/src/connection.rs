@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tollgate_http::client::Peer;
 
+use crate::aside::Aside;
 use crate::body::AnswerBody;
 use crate::crowd::{Crowd, Entered};
 use crate::endpoint::Stream;
@@ -103,7 +104,7 @@ pub(crate) async fn serve<S: Behind>(
         })
     });
     let idle = answering.is_idle(limits.idle);
-    let mut ended = pin!(async {
+    let mut ended = Aside::new(async {
         tokio::select! {
             () = idle => {}
             _ = stop.wait_for(|stop| *stop) => {}
@@ -120,7 +121,7 @@ pub(crate) async fn serve<S: Behind>(
             let mut ending = false;
             // An error is the client's, who is told of it by hyper or gone.
             let _ = poll_fn(|cx| {
-                if !ending && ended.as_mut().poll(cx).is_ready() {
+                if !ending && Pin::new(&mut ended).poll(cx).is_ready() {
                     ending = true;
                     Pin::new(&mut connection).graceful_shutdown();
                 }
@@ -146,8 +147,7 @@ pub(crate) async fn serve<S: Behind>(
             let mut connection = pin!(connection);
             // Where answers wait for the flow-control window of a client, nothing is written, and
             // the wire cannot see that it is stalled.
-            let stalled = answering.is_stalled(limits.patience.write);
-            let mut stalled = pin!(stalled);
+            let mut stalled = Aside::new(answering.is_stalled(limits.patience.write));
             tokio::select! {
                 _ = &mut connection => return,
                 () = &mut stalled => return,

@@ -9,37 +9,57 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use crate::body::{AnswerBody, BoxError};
 
 /// Counts the requests of one connection that are being answered.
-#[derive(Clone, Default)]
-pub(crate) struct InFlight {
-    count: watch::Sender<usize>,
+#[derive(Clone)]
+pub(crate) struct InFlight(Arc<Counts>);
+
+/// Nobody is woken when these change: who looks at them does so when time has passed.
+struct Counts {
+    born: Instant,
+    count: AtomicUsize,
     // Relaxed, all of them: they are looked at seconds later.
-    taken: Arc<AtomicU64>,
-    offered: Arc<AtomicUsize>,
+    /// When the last request ended, in milliseconds since `born`, rounded up.
+    ended: AtomicU64,
+    taken: AtomicU64,
+    offered: AtomicUsize,
+}
+
+impl Default for InFlight {
+    fn default() -> InFlight {
+        InFlight(Arc::new(Counts {
+            born: Instant::now(),
+            count: AtomicUsize::new(0),
+            ended: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
+            offered: AtomicUsize::new(0),
+        }))
+    }
 }
 
 impl InFlight {
     /// One more, until what this gives is dropped.
     pub(crate) fn begin(&self) -> Begun {
-        self.count.send_modify(|count| *count += 1);
+        self.0.count.fetch_add(1, Ordering::Relaxed);
         Begun(self.clone())
     }
 
-    /// Ends once no request has been in flight for so long.
+    /// Ends once no request has been in flight for so long from now on.
     pub(crate) async fn is_idle(&self, patience: Duration) {
-        let mut count = self.count.subscribe();
+        let asked = Instant::now();
         loop {
-            if *count.borrow_and_update() > 0 {
-                // The sender is held by `self`.
-                let _ = count.changed().await;
-            } else if timeout(patience, count.changed()).await.is_err() {
+            // Acquire: whoever sees that none is left sees when the last one ended.
+            let left = match self.0.count.load(Ordering::Acquire) {
+                0 => patience.saturating_sub(asked.max(self.0.last_end()).elapsed()),
+                _ => patience,
+            };
+            if left.is_zero() {
                 return;
             }
+            sleep(left).await;
         }
     }
 
@@ -49,13 +69,19 @@ impl InFlight {
         let mut before = None;
         loop {
             sleep(patience).await;
-            let waits = self.offered.load(Ordering::Relaxed) > 0;
-            let now = waits.then(|| self.taken.load(Ordering::Relaxed));
+            let waits = self.0.offered.load(Ordering::Relaxed) > 0;
+            let now = waits.then(|| self.0.taken.load(Ordering::Relaxed));
             if now.is_some() && now == before {
                 return;
             }
             before = now;
         }
+    }
+}
+
+impl Counts {
+    fn last_end(&self) -> Instant {
+        self.born + Duration::from_millis(self.ended.load(Ordering::Relaxed))
     }
 }
 
@@ -65,14 +91,21 @@ pub(crate) struct Begun(InFlight);
 impl Begun {
     /// The body of its answer, which is in flight until it is dropped.
     pub(crate) fn answer(self, body: AnswerBody) -> Taken {
-        self.0.offered.fetch_add(1, Ordering::Relaxed);
+        self.counts().offered.fetch_add(1, Ordering::Relaxed);
         Taken { body, offer: Offer::Open, begun: self }
+    }
+
+    fn counts(&self) -> &Counts {
+        &self.0.0
     }
 }
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        self.0.count.send_modify(|count| *count -= 1);
+        let counts = self.counts();
+        let ended = counts.born.elapsed().as_millis().saturating_add(1);
+        counts.ended.store(ended.try_into().unwrap_or(u64::MAX), Ordering::Relaxed);
+        counts.count.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -96,7 +129,7 @@ impl Taken {
     fn close_offer(&mut self) {
         if self.offer == Offer::Open {
             self.offer = Offer::None;
-            self.begun.0.offered.fetch_sub(1, Ordering::Relaxed);
+            self.begun.counts().offered.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
@@ -109,12 +142,12 @@ impl Body for Taken {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        self.begun.0.taken.fetch_add(1, Ordering::Relaxed);
+        self.begun.counts().taken.fetch_add(1, Ordering::Relaxed);
         self.close_offer();
         let frame = Pin::new(&mut self.body).poll_frame(cx);
         if let Poll::Ready(Some(_)) = frame {
             self.offer = Offer::Open;
-            self.begun.0.offered.fetch_add(1, Ordering::Relaxed);
+            self.begun.counts().offered.fetch_add(1, Ordering::Relaxed);
         }
         frame
     }

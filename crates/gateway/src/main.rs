@@ -1,6 +1,7 @@
 //! The `tollgate` command.
 
 mod admission;
+mod aside;
 mod assemble;
 mod body;
 mod cases;
