@@ -3,14 +3,15 @@
 
 mod frames;
 
+use std::future::Future;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Buf, BytesMut};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use bytes::{Buf, BufMut, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 use crate::framing::{Fault, Framing, HeadLimits, Judged};
@@ -211,7 +212,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Wire<S> {
             }
             if this.sound > 0 {
                 let length = this.sound.min(out.remaining());
-                out.put_slice(&this.unread.split_to(length));
+                out.put_slice(this.unread.get(..length).unwrap_or_default());
+                this.unread.advance(length);
                 this.sound -= length;
                 return Poll::Ready(Ok(()));
             }
@@ -314,11 +316,8 @@ fn fill<S: AsyncRead + Unpin>(
     cx: &mut Context<'_>,
     unread: &mut BytesMut,
 ) -> Poll<io::Result<usize>> {
-    let held = unread.len();
-    unread.resize(held + PORTION, 0);
-    let mut portion = ReadBuf::new(unread.get_mut(held..).unwrap_or_default());
-    let read = Pin::new(stream).poll_read(cx, &mut portion);
-    let length = portion.filled().len();
-    unread.truncate(held + length);
-    Poll::Ready(ready!(read).map(|()| length))
+    unread.reserve(PORTION);
+    // No more at once, whatever room a long head has left: what is held is bounded by portions.
+    let mut portion = unread.limit(PORTION);
+    pin!(stream.read_buf(&mut portion)).poll(cx)
 }
