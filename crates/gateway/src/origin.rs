@@ -39,7 +39,7 @@ impl Origin {
         let answer = match self.prepare(&mut request) {
             Ok(Target::Server) => Ok(nothing()),
             Ok(Target::Path) => match self.routes.send(&mut request) {
-                Ok(Way::Echo) => echo(request).await,
+                Ok(Way::Echo) => Box::pin(echo(request)).await,
                 Ok(Way::Upstream(route)) => {
                     let answer = self.ask(route, request).await;
                     self.metrics.asked(answer.as_ref().ok().map(Response::status));

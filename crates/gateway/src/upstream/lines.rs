@@ -56,11 +56,13 @@ impl Lines {
         match self.dial.protocol {
             Protocol::Http1 => match self.take_kept() {
                 Some(sender) => Ok((Line::Http1(sender), Age::Used)),
-                None => Ok((self.dial.open().await?, Age::Fresh)),
+                // Boxed: seldom needed, and larger than all the rest of a request.
+                None => Ok((Box::pin(self.dial.open()).await?, Age::Fresh)),
             },
             // Who waits for another's attempt is as patient as if it were its own.
             Protocol::Http2 => {
-                timeout(self.dial.patience, self.take_shared()).await.unwrap_or(Err(NoLine::Late))
+                let taken = timeout(self.dial.patience, Box::pin(self.take_shared())).await;
+                taken.unwrap_or(Err(NoLine::Late))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! One server of an upstream: its connections, its health, its load.
 
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -81,7 +82,8 @@ impl Server {
                 }
             };
             let upload = request.body().upload();
-            let answer = while_it_moves(self.send(line, request), &upload, patience).await;
+            let sent = pin!(self.send(line, request));
+            let answer = while_it_moves(sent, &upload, patience).await;
             match answer {
                 Some(Ok(response)) => {
                     self.health.answered();
@@ -142,12 +144,11 @@ fn fault_of(why: &NoLine) -> Fault {
 /// Waits for `answer` as long as the upload moves or `patience` has not passed since it last did;
 /// `None` if it has.
 async fn while_it_moves<F: Future>(
-    answer: F,
+    mut answer: Pin<&mut F>,
     upload: &Upload,
     patience: Option<Duration>,
 ) -> Option<F::Output> {
     let Some(patience) = patience else { return Some(answer.await) };
-    let mut answer = std::pin::pin!(answer);
     loop {
         tokio::select! {
             answer = &mut answer => return Some(answer),
