@@ -7,7 +7,7 @@ use crate::framing::Fault;
 
 /// Headers of one hop, whether or not `Connection` names them (RFC 9110, 7.6.1), those between us
 /// and the client alone, and `Proxy`, which CGI programs take for a setting (httpoxy).
-const OF_ONE_HOP: [HeaderName; 11] = [
+static OF_ONE_HOP: [HeaderName; 11] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
@@ -22,12 +22,12 @@ const OF_ONE_HOP: [HeaderName; 11] = [
 ];
 
 /// Headers without which a request means another thing.
-const OF_THE_MESSAGE: [HeaderName; 4] =
+static OF_THE_MESSAGE: [HeaderName; 4] =
     [header::HOST, header::CONTENT_LENGTH, header::AUTHORIZATION, header::COOKIE];
 
 /// Fields that may not stand behind a body, since what they say is needed before it (RFC 9110,
 /// 6.5.1). A server that joins trailers with headers would take them at their word.
-const NEVER_TRAILERS: [HeaderName; 33] = [
+static NEVER_TRAILERS: [HeaderName; 33] = [
     header::ACCEPT,
     header::ACCEPT_ENCODING,
     header::AGE,
@@ -70,6 +70,9 @@ const NEVER_TRAILERS: [HeaderName; 33] = [
 /// When `Connection` names a header that says who is asking (`identity`, or a forwarding one) or
 /// what is asked: taking it off would change what the limits see.
 pub(crate) fn strip_request(headers: &mut HeaderMap, identity: &[HeaderName]) -> Result<(), Fault> {
+    if !headers.keys().any(is_of_one_hop) {
+        return Ok(());
+    }
     let (announced, takes_trailers) = (announced_trailers(headers), takes_trailers(headers));
     for name in nominated(headers)? {
         if forwarding::is_claim(&name) || OF_THE_MESSAGE.contains(&name) || identity.contains(&name)
@@ -89,6 +92,9 @@ pub(crate) fn strip_request(headers: &mut HeaderMap, identity: &[HeaderName]) ->
 /// Takes the headers of one hop off an answer, but for which trailers come; names that are none are
 /// passed over.
 pub(crate) fn strip_response(headers: &mut HeaderMap) {
+    if !headers.keys().any(is_of_one_hop) {
+        return;
+    }
     let announced = announced_trailers(headers);
     for name in nominated(headers).unwrap_or_default() {
         headers.remove(name);
