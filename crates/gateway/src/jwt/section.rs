@@ -103,13 +103,24 @@ fn algorithms(section: &mut Section<'_>) -> Option<Vec<Algorithm>> {
 
 /// The keys; each algorithm has to have one that fits it.
 fn keys(section: &mut Section<'_>, algorithms: Option<&[Algorithm]>) -> Option<Vec<Key>> {
-    let secret = section.text("secret", "a text, best from the environment: `\"${JWT_SECRET}\"`");
-    let pem = section.text("key_file", "the path of a file with public keys in PEM");
-    let set = section.text("jwks_file", "the path of a file with a set of keys in JSON");
+    // What is there and no text has been told of, and is not missing.
+    let mut given = |key, expected| section.take(key).map(|value| value.text(expected));
+    let secret = given("secret", "a text, best from the environment: `\"${JWT_SECRET}\"`");
+    let pem = given("key_file", "the path of a file with public keys in PEM");
+    let set = given("jwks_file", "the path of a file with a set of keys in JSON");
     let (text, keys) = match (&secret, &pem, &set) {
-        (Some(text), None, None) => (text, secret_key(section, text, algorithms?)?),
-        (None, Some(text), None) => (text, file(section, text, Key::from_pem)?),
-        (None, None, Some(text)) => (text, file(section, text, Key::from_set)?),
+        (Some(text), None, None) => {
+            let text = text.as_ref()?;
+            (text, secret_key(section, text, algorithms?)?)
+        }
+        (None, Some(text), None) => {
+            let text = text.as_ref()?;
+            (text, file(section, text, Key::from_pem)?)
+        }
+        (None, None, Some(text)) => {
+            let text = text.as_ref()?;
+            (text, file(section, text, Key::from_set)?)
+        }
         _ => {
             let message = "tokens are signed by the keys of one place";
             section.reading().report(Problem::error(section.span(), message, KEYS));

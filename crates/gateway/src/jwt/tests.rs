@@ -358,6 +358,7 @@ fn a_section_says_what_is_wrong_with_it() {
         ("algorithm = []\nsecret = \"x\"".into(), Some("no token can be believed")),
         ("algorithm = \"HS256\"\nsecret = \"${SHORT}\"".into(), Some("at least 32 bytes")),
         ("algorithm = \"HS256\"".into(), Some("one place")),
+        ("algorithm = \"HS256\"\nsecret = \"${UNSET}\"".into(), Some("`UNSET` is not set")),
         (
             format!("algorithm = \"HS256\"\nsecret = \"{secret}\"\nkey_file = \"x\""),
             Some("one place"),
@@ -375,7 +376,10 @@ fn a_section_says_what_is_wrong_with_it() {
         let (is_read, problems) = read(&format!("[jwt]\n{keys}\n"));
         match told {
             None => assert!(is_read && problems.is_empty(), "{problems}"),
-            Some(told) => assert!(problems.contains(told), "{told}: {problems}"),
+            Some(told) => {
+                assert!(problems.contains(told), "{told}: {problems}");
+                assert_eq!(problems.matches("error: ").count(), 1, "told once: {problems}");
+            }
         }
         assert!(!problems.contains(secret), "{problems}");
     }
