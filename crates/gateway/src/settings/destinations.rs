@@ -143,6 +143,10 @@ impl fmt::Display for Destinations {
         }
         let otherwise =
             self.otherwise.as_ref().and_then(|route| self.upstreams.get(route.upstream));
+        // A route that takes every request leaves nothing for what comes behind it.
+        if self.routes.iter().any(RouteSpec::takes_all) {
+            return Ok(());
+        }
         match (otherwise, self.routes.is_empty()) {
             (Some(upstream), true) => writeln!(f, "  in front of {upstream}"),
             (Some(upstream), false) => writeln!(f, "  everything else to {upstream}"),

@@ -26,6 +26,11 @@ pub(crate) struct RouteSpec {
 }
 
 impl RouteSpec {
+    /// Whether no request is left for the routes behind it.
+    pub(super) fn takes_all(&self) -> bool {
+        self.when == When::default() && self.rewrite.strip.is_none()
+    }
+
     /// Reads one `[[route]]`. Each key is read whatever is wrong with the others.
     pub(super) fn read(mut section: Section<'_>, upstreams: &[UpstreamSpec]) -> Option<RouteSpec> {
         let when = when(&mut section);

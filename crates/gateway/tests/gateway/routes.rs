@@ -69,6 +69,7 @@ fn a_route_may_ask_for_whatever_a_request_shows() {
     }
     assert_eq!(beta.asked(), ["GET /1"]);
     assert_eq!(app.asked(), ["GET /2", "GET /3", "GET /4?old=1"]);
+    assert!(!gateway.banner.contains("everything else"), "{}", gateway.banner);
 }
 
 #[test]
