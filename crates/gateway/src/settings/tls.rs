@@ -87,7 +87,8 @@ fn clients(section: &mut Section<'_>) -> Result<Option<(Text, Demand)>, Told> {
 fn refuse(section: &Section<'_>, texts: &[&Text], error: &FileError) {
     let span = place(section, texts, &error.path);
     let message = format!("the file cannot be used: {}", error.why);
-    section.reading().report(Problem::error(span, message, "a file in PEM that can be read"));
+    let expected = "files in PEM that can be read, and for each certificate its own key";
+    section.reading().report(Problem::error(span, message, expected));
 }
 
 fn warn(section: &Section<'_>, texts: &[&Text], tls: &Tls) {

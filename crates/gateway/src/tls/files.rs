@@ -10,7 +10,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use tokio_rustls::rustls::sign::CertifiedKey;
-use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+use tokio_rustls::rustls::{Error, RootCertStore, ServerConfig};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
@@ -123,7 +123,10 @@ impl Pair {
         let key = PrivateKeyDer::from_pem_slice(&read(&self.key)?);
         let key = key.map_err(|error| unusable(&self.key, &error))?;
         let key = CertifiedKey::from_der(chain, key, provider);
-        key.map(Arc::new).map_err(|error| unusable(&self.key, &error))
+        key.map(Arc::new).map_err(|error| match error {
+            Error::InconsistentKeys(_) => unusable(&self.key, &"it is not the key of its certificate"),
+            error => unusable(&self.key, &error),
+        })
     }
 
     fn unusable(&self, why: &dyn ToString) -> FileError {

@@ -297,7 +297,7 @@ fn files_that_cannot_be_used_are_told_with_their_place_and_what_ends_soon_is_a_w
         (pair("/nowhere.pem", key), 2, "No such file"),
         (pair(garbage.path(), key), 2, "there is no certificate in it"),
         (pair(certificate, garbage.path()), 2, "the file cannot be used"),
-        (pair(certificate, other.key.path()), 2, "the file cannot be used"),
+        (pair(certificate, other.key.path()), 2, "it is not the key of its certificate"),
         (with_ca(garbage.path()), 2, "there is no certificate in it"),
         (format!("{good}\nclient_auth = \"required\""), 2, "nobody is named"),
         (format!("{}\nclient_auth = \"maybe\"", with_ca(certificate)), 2, "cannot be `maybe`"),
