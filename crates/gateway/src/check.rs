@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_core::{Effect, Limit, OnError};
+use tollgate_core::{Algorithm, Anchor, Effect, Limit, OnError};
 use tollgate_policy::{Count, Fallback, LimitSpec, Policy, Worst};
 use tollgate_redis::{Redis, Severity};
 
@@ -55,7 +55,7 @@ const HEAD: [&str; 8] = [
 
 fn row(spec: &LimitSpec, limit: &Limit) -> [String; 8] {
     let worst = Worst::of(spec, limit);
-    let (when, remarks) = (spec.condition().to_string(), remarks(spec));
+    let (when, remarks) = (spec.condition().to_string(), remarks(spec, limit));
     let key: Vec<_> = spec.key().iter().map(ToString::to_string).collect();
     [
         limit.name().to_owned(),
@@ -81,13 +81,19 @@ fn short(mut text: String) -> String {
 }
 
 /// What else there is to know, in few words.
-fn remarks(spec: &LimitSpec) -> String {
+fn remarks(spec: &LimitSpec, limit: &Limit) -> String {
     let mut remarks = Vec::new();
     if !spec.is_enabled() {
         remarks.push("disabled".to_owned());
     }
     if spec.effect() == Effect::Shadow {
         remarks.push("shadow".to_owned());
+    }
+    if let Algorithm::FixedWindow(Anchor::Calendar(calendar)) = limit.algorithm() {
+        remarks.push(format!("by the calendar ({})", calendar.name()));
+    }
+    if let waiting @ 1.. = limit.capacity().saturating_sub(limit.capacity_at_once()) {
+        remarks.push(format!("up to {waiting} wait"));
     }
     match spec.counted() {
         Count::All => {}

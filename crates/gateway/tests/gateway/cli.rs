@@ -100,6 +100,20 @@ fn check_shows_each_limit_with_its_worst_case() {
 }
 
 #[test]
+fn check_tells_of_calendars_and_of_who_waits() {
+    let file = Scratch::new(
+        "limits.toml",
+        "[[limit]]\nname = \"day\"\nrate = \"9/day\"\nalgorithm = \"fixed-window\"\n\
+         window = { every = \"day\", zone = \"America/Sao_Paulo\" }\n\
+         [[limit]]\nname = \"slow\"\nrate = \"2/s\"\nalgorithm = \"leaky-bucket\"\nqueue = 4\n",
+    );
+    let table = told(&["check", file.path()]);
+    let last = |name| row(&table, name).last().copied();
+    assert_eq!(last("day"), Some("by the calendar (day America/Sao_Paulo 00:00:00)"));
+    assert_eq!(last("slow"), Some("up to 4 wait"));
+}
+
+#[test]
 fn check_warns_and_succeeds() {
     let file = Scratch::new(
         "limits.toml",
