@@ -124,7 +124,9 @@ impl Pair {
         let key = key.map_err(|error| unusable(&self.key, &error))?;
         let key = CertifiedKey::from_der(chain, key, provider);
         key.map(Arc::new).map_err(|error| match error {
-            Error::InconsistentKeys(_) => unusable(&self.key, &"it is not the key of its certificate"),
+            Error::InconsistentKeys(_) => {
+                unusable(&self.key, &"it is not the key of its certificate")
+            }
             error => unusable(&self.key, &error),
         })
     }
