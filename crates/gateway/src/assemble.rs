@@ -10,8 +10,8 @@ use std::sync::Arc;
 use tollgate_core::{Clock, Store};
 use tollgate_http::{Clients, RateLimit, RateLimitLayer, Responder};
 use tollgate_memory::{Memory, SystemClock};
-use tollgate_policy::Policy;
-use tollgate_policy::config::{Problems, Reading, Source, process_environment};
+use tollgate_policy::config::{Problem, Problems, Reading, Section, Source, process_environment};
+use tollgate_policy::{KeyPart, LimitSpec, Policy};
 use tollgate_redis::Redis;
 use tower_layer::Layer;
 
@@ -128,6 +128,9 @@ impl Plan {
         let responder = root.section("answer").map(Responder::read).unwrap_or_default();
         let jwt = root.section("jwt").and_then(Jwt::read);
         let policy = Policy::read(&mut root);
+        if let (Some(policy), None) = (&policy, &jwt) {
+            warn_of_claims(&root, policy);
+        }
         drop(root);
         files.extend(reading.files());
         let problems = reading.finish();
@@ -205,6 +208,16 @@ impl Plan {
         // As the layer has it, so that what is explained is what is charged.
         let policy = limits.policy().clone();
         Gateway { settings, policy, limits, admission, opening, kept }
+    }
+}
+
+/// Without `[jwt]` no request has claims, and whoever has none may be one with his whole address.
+fn warn_of_claims(root: &Section<'_>, policy: &Policy) {
+    let mut parts = policy.limits().flat_map(LimitSpec::key);
+    if parts.any(|part| matches!(part, KeyPart::Claim(_))) {
+        let message = "a limit is by a claim, and no request has claims";
+        let expected = "a section `[jwt]`, which says how tokens are verified";
+        root.reading().report(Problem::warning(root.span(), message, expected));
     }
 }
 

@@ -114,6 +114,21 @@ fn check_tells_of_calendars_and_of_who_waits() {
 }
 
 #[test]
+fn a_limit_by_a_claim_without_verified_tokens_is_warned_of() {
+    let limit = "[[limit]]\nname = \"user\"\nrate = \"9/m\"\nby = \"claim:sub\"\n";
+    let warned = |text: &str| {
+        let file = Scratch::new("limits.toml", text);
+        let output = run(&["check", file.path()]);
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert_says(&warned(limit), &["a limit is by a claim", "a section `[jwt]`"]);
+    let secret = "x".repeat(32);
+    let jwt = format!("[jwt]\nalgorithm = \"HS256\"\nsecret = \"{secret}\"\n{limit}");
+    assert_eq!(warned(&jwt), "");
+}
+
+#[test]
 fn check_warns_and_succeeds() {
     let file = Scratch::new(
         "limits.toml",
