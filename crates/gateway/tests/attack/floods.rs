@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::SocketAddr;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::Scale;
@@ -15,7 +14,7 @@ use crate::machine;
 use crate::program::{Program, until};
 use crate::upstream::{Keep, Upstream};
 use crate::verdict::Verdict;
-use crate::victim::{self, Suffered, Victim};
+use crate::victim::{self, Victim};
 
 /// How much the gateway may grow, in kilobytes.
 const GROWTH: u64 = 20 * 1024;
@@ -178,26 +177,11 @@ impl Flood {
         let attacker = ["--attacker", self.name, &address.to_string(), &seconds];
         let (mut quiet, mut hurt) = (Vec::new(), Vec::new());
         for _ in 0..SPANS {
-            quiet.push(beside(&idler, address, span));
-            hurt.push(beside(&attacker, address, span));
+            quiet.push(victim::beside(2, &idler, address, span));
+            hurt.push(victim::beside(2, &attacker, address, span));
         }
         victim::compare(&quiet, &hurt, verdict);
     }
-}
-
-/// What a client goes through while this program runs twice more with these arguments.
-fn beside(arguments: &[&str], address: SocketAddr, span: Duration) -> Suffered {
-    let others = [(); 2].map(|()| {
-        let mut command = Command::new("nice");
-        command.args(["-n", "19"]).arg(std::env::current_exe().unwrap()).args(arguments);
-        command.stdin(Stdio::null()).spawn().unwrap()
-    });
-    let suffered = Victim::during(address, span);
-    for mut other in others {
-        let _ = other.kill();
-        other.wait().unwrap();
-    }
-    suffered
 }
 
 /// Answers by path; the victim and who counts charges are answered at once.

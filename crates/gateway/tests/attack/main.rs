@@ -123,7 +123,7 @@ fn main() -> ExitCode {
         let passed = (0..scale.of(1, 3)).any(|_| {
             let load = machine::load();
             let verdict = attack(scale);
-            println!("{name:28} load {load:>5} {verdict}");
+            println!("{name:32} load {load:>5} {verdict}");
             verdict.passes()
         });
         ran += 1;

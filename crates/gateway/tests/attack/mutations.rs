@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::Scale;
-use crate::client::Client;
+use crate::client::{Answer, Client};
 use crate::program::Program;
 use crate::strict::{self, Request};
 use crate::upstream::{Keep, Seen, Upstream};
@@ -56,7 +56,7 @@ pub(crate) fn judged(scale: Scale) -> Verdict {
                         let passed = answers.iter().filter(|answer| answer.status == 200);
                         let passed: Vec<_> = passed.map(|answer| answer.text()).collect();
                         refused += usize::from(answers.iter().any(|answer| answer.status >= 400));
-                        if !is_found(&passed, &strict::read(&stream)) {
+                        if !is_found(&answers, &strict::read(&stream)) {
                             others.push(String::from_utf8_lossy(&stream).into_owned());
                         }
                         answered.extend(passed);
@@ -97,21 +97,26 @@ fn shown(what: &str, body: &[u8]) -> String {
     format!("{what} {}", String::from_utf8_lossy(body))
 }
 
-/// Whether what was answered is what the strict reader found first.
-fn is_found(answered: &[String], found: &[Request]) -> bool {
-    answered.len() <= found.len()
-        && answered.iter().zip(found).all(|(answered, found)| {
-            let Request { method, target, body } = found;
-            // The path is sent on in its one form; what has none to begin with is compared whole.
-            if target.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'/')
-                && !target.contains("//")
-            {
-                *answered == shown(&format!("{method} {target}"), body)
-            } else {
-                answered.starts_with(&format!("{method} "))
-                    && answered.ends_with(&format!(" {}", String::from_utf8_lossy(body)))
-            }
-        })
+/// Whether each request that was answered with success is the one that the strict reader found at its
+/// place. One that failed for another reason (nobody took it in time) keeps its place.
+fn is_found(answers: &[Answer], found: &[Request]) -> bool {
+    answers
+        .iter()
+        .enumerate()
+        .filter(|(_, answer)| answer.status == 200)
+        .all(|(nth, answer)| found.get(nth).is_some_and(|found| is_same(&answer.text(), found)))
+}
+
+fn is_same(answered: &str, found: &Request) -> bool {
+    let Request { method, target, body } = found;
+    // The path is sent on in its one form; what has none to begin with is compared whole.
+    let plain = target.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'/');
+    if plain && !target.contains("//") {
+        answered == shown(&format!("{method} {target}"), body)
+    } else {
+        answered.starts_with(&format!("{method} "))
+            && answered.ends_with(&format!(" {}", String::from_utf8_lossy(body)))
+    }
 }
 
 /// One to three requests spoiled at one to three places, and a last one to see who takes it.

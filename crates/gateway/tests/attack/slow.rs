@@ -64,7 +64,9 @@ impl Kind {
                upstream_idle = \"1s\"\n[server.sizes]\nconnections_per_client = 10000\n";
         let gateway = Program::serve(&config);
         let start = machine::files(gateway.id());
-        let quiet = Victim::during(gateway.address, victim::SPAN * 4);
+        let span = victim::SPAN * 4 + GRACE / 10;
+        let idler = ["--idler", &(span.as_secs() + 1).to_string()];
+        let quiet = victim::beside(1, &idler, gateway.address, span);
         let held = machine::resident(gateway.id());
         machine::forget_peak(gateway.id());
 
@@ -131,8 +133,10 @@ impl Kind {
         let path = if self.holds == Holds::No { "" } else { "large" };
         let url = format!("http://{address}/{path}");
         let (count, span) = (CONNECTIONS.to_string(), SPAN.as_secs().to_string());
-        let mut command = Command::new("slowhttptest");
-        command.args(["-c", &count, "-r", "1000", "-l", &span, "-p", "5", "-v", "1", "-u", &url]);
+        let mut command = Command::new("nice");
+        command
+            .args(["-n", "19", "slowhttptest"])
+            .args(["-c", &count, "-r", "1000", "-l", &span, "-p", "5", "-v", "1", "-u", &url]);
         command.args(self.options).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command.spawn().expect("slowhttptest starts")
     }

@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep, spawn};
@@ -114,6 +115,28 @@ fn ask(address: SocketAddr, kept: &mut Option<TcpStream>) -> std::io::Result<()>
         }
     }
     if seen.starts_with(b"HTTP/1.1 200 ") { Ok(()) } else { Err(ErrorKind::InvalidData.into()) }
+}
+
+/// What a client goes through while this program runs so often more with these arguments, with less
+/// right to the machine.
+pub(crate) fn beside(
+    copies: usize,
+    arguments: &[&str],
+    address: SocketAddr,
+    span: Duration,
+) -> Suffered {
+    let start = || {
+        let mut command = Command::new("nice");
+        command.args(["-n", "19"]).arg(std::env::current_exe().unwrap()).args(arguments);
+        command.stdin(Stdio::null()).spawn().unwrap()
+    };
+    let others: Vec<_> = (0..copies).map(|_| start()).collect();
+    let suffered = Victim::during(address, span);
+    for mut other in others {
+        let _ = other.kill();
+        other.wait().unwrap();
+    }
+    suffered
 }
 
 /// Holds what it went through during an attack to what it is used to.
