@@ -130,5 +130,7 @@ fn main() -> ExitCode {
         failed += usize::from(!passed);
     }
     println!("{ran} attacks, {failed} failed");
-    if failed > 0 || ran == 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    // A word that is meant for other tests chooses none of these.
+    let should_run = scale == Scale::Full || chosen.is_empty();
+    if failed > 0 || (ran == 0 && should_run) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
