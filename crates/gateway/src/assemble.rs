@@ -128,8 +128,13 @@ impl Plan {
         let responder = root.section("answer").map(Responder::read).unwrap_or_default();
         let jwt = root.section("jwt").and_then(Jwt::read);
         let policy = Policy::read(&mut root);
-        if let (Some(policy), None) = (&policy, &jwt) {
-            warn_of_claims(&root, policy);
+        if let Some(policy) = &policy {
+            let known = Known {
+                claims: jwt.is_some(),
+                users: clients.vouched_user().is_some(),
+                certificates: settings.tls.as_ref().is_some_and(|tls| tls.demand.is_some()),
+            };
+            known.warn(&root, policy);
         }
         drop(root);
         files.extend(reading.files());
@@ -211,13 +216,41 @@ impl Plan {
     }
 }
 
-/// Without `[jwt]` no request has claims, and whoever has none may be one with his whole address.
-fn warn_of_claims(root: &Section<'_>, policy: &Policy) {
-    let mut parts = policy.limits().flat_map(LimitSpec::key);
-    if parts.any(|part| matches!(part, KeyPart::Claim(_))) {
-        let message = "a limit is by a claim, and no request has claims";
-        let expected = "a section `[jwt]`, which says how tokens are verified";
-        root.reading().report(Problem::warning(root.span(), message, expected));
+/// What the file lets requests show of who asks.
+struct Known {
+    claims: bool,
+    users: bool,
+    certificates: bool,
+}
+
+impl Known {
+    /// Whoever lacks what a limit goes by may be one with his whole address: the limit would work, and
+    /// not as its author thinks.
+    fn warn(&self, root: &Section<'_>, policy: &Policy) {
+        let parts = || policy.limits().filter(|spec| spec.is_enabled()).flat_map(LimitSpec::key);
+        let warn = |is_known: bool, of: fn(&KeyPart) -> bool, message: &str, expected: &str| {
+            if !is_known && parts().any(of) {
+                root.reading().report(Problem::warning(root.span(), message, expected));
+            }
+        };
+        warn(
+            self.claims,
+            |part| matches!(part, KeyPart::Claim(_)),
+            "a limit is by a claim, and no request has claims",
+            "a section `[jwt]`, which says how tokens are verified",
+        );
+        warn(
+            self.users,
+            |part| matches!(part, KeyPart::User),
+            "a limit is by `user`, and no request tells its user",
+            "`user_header` in `[client]`, by which a trusted proxy tells it",
+        );
+        warn(
+            self.certificates,
+            |part| matches!(part, KeyPart::Certificate),
+            "a limit is by `certificate`, and no client is asked for one",
+            "`client_ca` in `[server.tls]`",
+        );
     }
 }
 

@@ -23,6 +23,8 @@ const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 #[derive(Clone, Debug)]
 pub(crate) struct Tls {
     config: Arc<ServerConfig>,
+    /// What becomes of a client without a certificate; `None` when none is asked for one.
+    pub(crate) demand: Option<Demand>,
     /// The certificates that end soon, each with the days it has left.
     pub(crate) ending: Vec<(PathBuf, i64)>,
 }

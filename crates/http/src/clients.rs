@@ -51,6 +51,12 @@ impl Clients {
         self.rule.source().header().into_iter().chain(&self.user_header)
     }
 
+    /// The header by which a trusted proxy says which user asks, if there is one.
+    #[must_use]
+    pub fn vouched_user(&self) -> Option<&HeaderName> {
+        self.user_header.as_ref()
+    }
+
     /// How many bits of an IPv6 address stand for one client, if that was said.
     #[must_use]
     pub fn ipv6_bits(&self) -> Option<u8> {

@@ -87,7 +87,8 @@ impl TlsFiles {
             certificates.add(key, &parsed);
         }
         let config = self.config(provider, certificates)?;
-        Ok(Tls { config: Arc::new(config), ending })
+        let demand = self.clients.as_ref().map(|clients| clients.demand);
+        Ok(Tls { config: Arc::new(config), demand, ending })
     }
 
     fn config(

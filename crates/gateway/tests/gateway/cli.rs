@@ -114,7 +114,7 @@ fn check_tells_of_calendars_and_of_who_waits() {
 }
 
 #[test]
-fn a_limit_by_a_claim_without_verified_tokens_is_warned_of() {
+fn a_limit_by_what_no_request_tells_is_warned_of() {
     let limit = "[[limit]]\nname = \"user\"\nrate = \"9/m\"\nby = \"claim:sub\"\n";
     let warned = |text: &str| {
         let file = Scratch::new("limits.toml", text);
@@ -124,6 +124,12 @@ fn a_limit_by_a_claim_without_verified_tokens_is_warned_of() {
     };
     assert_says(&warned(limit), &["a limit is by a claim", "a section `[jwt]`"]);
     let secret = "x".repeat(32);
+    let by = |part| limit.replace("claim:sub", part);
+    assert_says(&warned(&by("user")), &["a limit is by `user`", "`user_header` in `[client]`"]);
+    assert_says(&warned(&by("certificate")), &["by `certificate`", "`client_ca`"]);
+    let client = "[client]\ntrusted_proxies = [\"127.0.0.1\"]\nsource = \"x-forwarded-for\"\n\
+                  user_header = \"x-user\"\n";
+    assert_eq!(warned(&(client.to_owned() + &by("user"))), "");
     let jwt = format!("[jwt]\nalgorithm = \"HS256\"\nsecret = \"{secret}\"\n{limit}");
     assert_eq!(warned(&jwt), "");
 }
