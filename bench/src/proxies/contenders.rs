@@ -138,7 +138,7 @@ fn limits(task: Task) -> String {
     let rate = match task {
         Task::Pass => return String::new(),
         // Keys that owe something are kept, as those of nginx are.
-        Task::Limit => "1/minute burst 100000000",
+        Task::Limit => "1/minute burst 10000000",
         Task::Refuse => "1/day",
     };
     let limits = [("key", "header:x-api-key"), ("client", "client"), ("all", "global")];
