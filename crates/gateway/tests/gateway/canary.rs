@@ -69,14 +69,7 @@ fn t19_secrets_are_in_no_log_no_metric_no_answer_and_no_command_line() {
             told += &answer.head;
             told += &String::from_utf8_lossy(&answer.body);
         }
-        let scrape = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
-        let metrics = Client::ask(gateway.metrics.unwrap(), scrape).text();
-        assert!(metrics.contains("tollgate_answers_total"), "{metrics}");
-        told += &metrics;
-        told += &fs::read_to_string(format!("/proc/{}/cmdline", gateway.id())).unwrap();
-        gateway.signal("TERM");
-        gateway.ended();
-        told += &gateway.stderr();
+        told += &told_in_the_end(&mut gateway);
         are_told_nowhere(&CANARIES, &told);
     }
 }
@@ -107,6 +100,17 @@ fn a_value_from_the_environment_is_not_told_when_it_does_not_fit() {
         assert!(!told.contains("CANARY"), "{told}");
         assert!(told.contains("SECRET"), "{told}");
     }
+}
+
+/// What the metrics and the command line of a gateway tell, and, once it has ended, its log.
+fn told_in_the_end(gateway: &mut Program) -> String {
+    let scrape = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let metrics = Client::ask(gateway.metrics.unwrap(), scrape).text();
+    assert!(metrics.contains("tollgate_answers_total"), "{metrics}");
+    let line = fs::read_to_string(format!("/proc/{}/cmdline", gateway.id())).unwrap();
+    gateway.signal("TERM");
+    gateway.ended();
+    [metrics, line, gateway.stderr()].concat()
 }
 
 #[track_caller]
@@ -152,14 +156,7 @@ fn t19_tokens_their_claims_and_their_secret_are_told_nowhere() {
         .collect();
     // Without claims they are the client, who has a budget of its own.
     assert_eq!(statuses, [200, 200, 200, 429, 429, 429, 429, 200, 429]);
-    let scrape = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    let metrics = Client::ask(gateway.metrics.unwrap(), scrape).text();
-    assert!(metrics.contains("tollgate_answers_total"), "{metrics}");
-    told += &metrics;
-    told += &fs::read_to_string(format!("/proc/{}/cmdline", gateway.id())).unwrap();
-    gateway.signal("TERM");
-    gateway.ended();
-    told += &gateway.stderr();
+    told += &told_in_the_end(&mut gateway);
     are_told_nowhere(&["CANARY"], &told);
     for token in &tokens {
         are_told_nowhere(&token.split('.').collect::<Vec<_>>(), &told);
