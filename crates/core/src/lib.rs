@@ -6,7 +6,8 @@
 //! This crate does no I/O, reads no clock, needs no runtime and depends on nothing. Read it in this
 //! order: [`Quota`] (how much), [`Limit`] (a quota with a name and an algorithm), [`Key`] (whose),
 //! [`algorithm`] (the rules), [`charge`] (several limits, one decision), [`Decision`] (what is
-//! told), [`Store`] and [`Limiter`] (who is asked), [`breaker`] (when a store is left alone).
+//! told), [`Store`] and [`Limiter`] (who is asked), [`breaker`] (when a store is left alone),
+//! [`Permits`] (how many calls of all processes may be underway at once).
 
 #![no_std]
 
@@ -22,6 +23,7 @@ mod few;
 mod key;
 mod limit;
 mod limiter;
+mod permits;
 mod quota;
 mod store;
 mod units;
@@ -35,5 +37,6 @@ pub use few::Few;
 pub use key::{Key, Net};
 pub use limit::{Limit, LimitBuilder, LimitError};
 pub use limiter::{Limiter, Receipts};
+pub use permits::{Held, Hold, Holders, Permits};
 pub use quota::{Quota, QuotaError};
 pub use store::{LocalStore, OnError, Reply, Store, StoreError};
