@@ -2,8 +2,8 @@
 //!
 //! A store's author calls three functions: [`suite()`] (decisions equal those of the [`Reference`], step
 //! by step), [`cases()`] (faults that real rate limiters had) and [`traces`] (what was found since). A
-//! rule is held to the [`laws()`], against the models in [`oracle`]. Every failure names the seed, the
-//! case or the line that makes it again.
+//! rule is held to the [`laws()`], against the models in [`oracle`], a breaker to the one in [`circuit`]. Every
+//! failure names the seed, the case or the line that makes it again.
 
 #![allow(
     clippy::panic,
@@ -13,6 +13,7 @@
 )]
 
 mod cases;
+pub mod circuit;
 mod laws;
 pub mod oracle;
 mod random;

@@ -36,14 +36,14 @@ impl Place {
     fn through(&mut self) -> Permit {
         match self.ask() {
             Passage::Through(permit) => permit,
-            Passage::Blocked(after) => panic!("blocked for {after}"),
+            blocked => panic!("not let through: {blocked:?}"),
         }
     }
 
     fn blocked(&mut self) -> Span {
         match self.ask() {
-            Passage::Through(permit) => panic!("let {permit:?} through"),
             Passage::Blocked(after) => after,
+            through => panic!("not blocked: {through:?}"),
         }
     }
 
@@ -192,6 +192,7 @@ fn live(seed: u64, steps: u32) -> u32 {
                     assert_eq!(place.circuit, before, "{at}: a refusal changed the circuit");
                     assert!(!after.is_zero() && after <= MOST, "{at}: blocked for {after}");
                 }
+                Passage::Shut => panic!("{at}: opened by hand"),
             }
         } else if !out.is_empty() {
             // Mostly the oldest call ends, now and then any other.
@@ -269,7 +270,7 @@ fn the_interval_is_drawn_from_the_whole_range() {
         breaker.report(&mut circuit, permit, Report::Fault, Tick::EPOCH, jitter);
         match breaker.ask(&mut circuit, Tick::EPOCH, 0) {
             Passage::Blocked(after) => after,
-            Passage::Through(_) => panic!("open, and let through"),
+            through => panic!("open, and {through:?}"),
         }
     };
     assert_eq!((waits(0), waits(150_000), waits(150_001)), (LEAST, MOST, LEAST));
