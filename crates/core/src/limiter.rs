@@ -83,6 +83,13 @@ impl<S: ?Sized> Limiter<S> {
     }
 }
 
+impl<S: Store + 'static> From<Limiter<S>> for Limiter<dyn Store> {
+    /// The same limits over the same store, whatever it is.
+    fn from(limiter: Limiter<S>) -> Limiter<dyn Store> {
+        Limiter { limits: limiter.limits, store: limiter.store }
+    }
+}
+
 impl<S: LocalStore + Default> Limiter<S> {
     /// A limiter of these limits with a store of its own.
     #[must_use]
