@@ -1,7 +1,12 @@
 //! Calls to others: wait instead of refuse, stop calling what is broken, retry without harm.
 
 mod error;
+mod key;
+#[allow(unexpected_cfgs, reason = "`--cfg shuttle` is set by scripts/shuttle alone")]
+mod sync;
+mod throttle;
 mod told;
 
 pub use error::{CallError, Error};
+pub use throttle::{Call, Full, Permit, Priority, Reservation, Throttle, ThrottleBuilder};
 pub use told::{Allowance, Told};

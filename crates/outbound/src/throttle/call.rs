@@ -1,0 +1,186 @@
+//! One call, as it is asked for.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate_core::Key;
+use tollgate_core::algorithm::Patience;
+
+use super::Throttle;
+use super::ask::Terms;
+use super::permit::Permit;
+use super::priority::Priority;
+use super::reservation::Reservation;
+use super::shared::Shared;
+use super::ticket::Ticket;
+use super::wish::{Wants, Wish};
+use crate::error::Error;
+use crate::key::OwnKey;
+use crate::sync::now;
+
+/// One call through a throttle: what it costs, how urgent it is and how long it waits.
+///
+/// Made by [`Throttle::call`]; nothing happens before it is acquired, reserved or run.
+#[must_use = "a call does nothing before it is acquired, reserved or run"]
+pub struct Call {
+    first: Stage,
+    others: Vec<Stage>,
+    cost: u64,
+    priority: Priority,
+    within: Option<Duration>,
+}
+
+/// A throttle, and the key under which the call goes through it.
+#[derive(Clone)]
+struct Stage {
+    shared: Arc<Shared>,
+    key: Arc<OwnKey>,
+}
+
+impl Call {
+    pub(super) fn new(throttle: &Throttle, key: Key<'_>) -> Call {
+        let first = Stage::new(throttle, key);
+        Call { first, others: Vec::new(), cost: 1, priority: Priority::NORMAL, within: None }
+    }
+
+    /// What it costs under each limit, 1 unless said; 0 charges nothing and still waits its turn.
+    pub fn cost(self, cost: u64) -> Call {
+        Call { cost, ..self }
+    }
+
+    /// How urgent it is; [`Priority::NORMAL`] unless said.
+    pub fn priority(self, priority: Priority) -> Call {
+        Call { priority, ..self }
+    }
+
+    /// How long it waits at most, from when it comes; for ever unless said.
+    ///
+    /// It is refused at once when the line as it stands takes longer, and else when that time is up.
+    pub fn within(self, wait: Duration) -> Call {
+        Call { within: Some(wait), ..self }
+    }
+
+    /// The same call through another throttle as well, under a key of that one.
+    ///
+    /// It waits until it may go through all of them, and is then charged by all or by none: in one
+    /// decision where they count in one store. Throttles are entered in the order they were made,
+    /// whatever the order here, so that calls that cross never wait for one another; while a call
+    /// waits in a later one, nobody passes it in an earlier one. A throttle named twice with one key
+    /// counts once.
+    pub fn and<'k>(mut self, throttle: &Throttle, key: impl Into<Key<'k>>) -> Call {
+        self.others.push(Stage::new(throttle, key.into()));
+        self
+    }
+
+    /// Waits until the call may go.
+    ///
+    /// A future that is dropped leaves the line: nothing stays charged and nobody is held up.
+    ///
+    /// # Errors
+    /// When the line is full, the deadline passes or must pass, the cost is above what the limits hold,
+    /// the throttle is stopped, or the store could not be asked. Nothing is charged then.
+    ///
+    /// # Panics
+    /// When it has to wait outside a tokio runtime with timers.
+    pub async fn acquire(self) -> Result<Permit, Error> {
+        self.enter(Patience::Wait).await
+    }
+
+    /// Goes if it may at once: not before others that wait.
+    ///
+    /// Over a store in this process the answer is there at the first poll.
+    ///
+    /// # Errors
+    /// As [`Call::acquire`], and `is_busy` when the call would have to wait.
+    ///
+    /// # Panics
+    /// Over a store elsewhere, outside a tokio runtime with timers.
+    pub async fn try_acquire(self) -> Result<Permit, Error> {
+        self.enter(Patience::Now).await
+    }
+
+    /// Waits until the call may go, does it, and lets the next one go when it has ended.
+    ///
+    /// # Errors
+    /// As [`Call::acquire`]; the job is not begun then.
+    ///
+    /// # Panics
+    /// As [`Call::acquire`].
+    pub async fn run<F: Future>(self, job: impl FnOnce() -> F) -> Result<F::Output, Error> {
+        let permit = self.acquire().await?;
+        let done = job().await;
+        drop(permit);
+        Ok(done)
+    }
+
+    /// Takes a place in the line now, to go when its turn comes; [`Reservation::due`] says when. Other
+    /// throttles it was to go through are left out.
+    ///
+    /// # Errors
+    /// As [`Call::acquire`], as far as that is known at once.
+    ///
+    /// # Panics
+    /// As [`Call::acquire`].
+    pub fn reserve(self) -> Result<Reservation, Error> {
+        let wish = self.wish(Patience::Wait, Wants::Own);
+        Ok(Reservation::new(Ticket::take(&self.first.shared, &self.first.key, wish)?))
+    }
+
+    async fn enter(self, patience: Patience) -> Result<Permit, Error> {
+        if self.others.is_empty() {
+            let wish = self.wish(patience, Wants::Own);
+            let (hold, paid) = Ticket::take(&self.first.shared, &self.first.key, wish)?.await?;
+            return Ok(Permit::new(hold, paid));
+        }
+        self.enter_all(patience).await
+    }
+
+    async fn enter_all(self, patience: Patience) -> Result<Permit, Error> {
+        let wish = self.wish(patience, Wants::Turn);
+        let mut stages = self.others;
+        stages.push(self.first);
+        stages.sort_by(|a, b| a.order().cmp(&b.order()));
+        stages.dedup_by(|a, b| a.order() == b.order());
+        let parts = stages.iter().filter_map(|stage| stage.shared.part(&stage.key));
+        let terms = Arc::new(Terms::new(parts));
+        let last = stages.pop();
+        let mut turns = Vec::with_capacity(stages.len());
+        for stage in stages {
+            turns.push(Ticket::take(&stage.shared, &stage.key, wish.clone())?.await?.0);
+        }
+        let wish = Wish { wants: Wants::All(terms), ..wish };
+        let Some(last) = last else { return Err(crate::error::Kind::Never.into()) };
+        let (hold, paid) = Ticket::take(&last.shared, &last.key, wish)?.await?;
+        let before = turns.into_iter().map(super::permit::Hold::pass_on);
+        Ok(Permit::new(hold, paid).with(before))
+    }
+
+    fn wish(&self, patience: Patience, wants: Wants) -> Wish {
+        let deadline = self.within.and_then(|within| now().checked_add(within));
+        Wish { cost: self.cost, priority: self.priority, patience, deadline, wants }
+    }
+}
+
+impl Stage {
+    fn new(throttle: &Throttle, key: Key<'_>) -> Stage {
+        Stage { shared: Arc::clone(&throttle.shared), key: Arc::new(key.into()) }
+    }
+
+    /// One order for all, so that calls that go through the same throttles never wait for one another
+    /// in a circle.
+    fn order(&self) -> (u64, impl Ord + '_) {
+        (self.shared.id, self.key.order())
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("cost", &self.cost)
+            .field("priority", &self.priority)
+            .field("within", &self.within)
+            .finish_non_exhaustive()
+    }
+}

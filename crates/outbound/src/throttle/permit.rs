@@ -1,0 +1,114 @@
+//! What a call holds while it is underway.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tollgate_core::StoreError;
+
+use super::ask::Paid;
+use super::shared::Shared;
+use crate::key::OwnKey;
+
+/// Leave to go, for as long as it is held: dropped, it lets the next one go.
+///
+/// A permit cannot leak: whatever ends the call (an answer, an error, a panic, a dropped future) drops
+/// it. What was charged stays charged, unless the permit is given back.
+#[must_use = "a permit that is dropped at once limits nothing in flight"]
+pub struct Permit {
+    // The charge first: who waits is woken by the holds.
+    paid: Paid,
+    holds: Holds,
+}
+
+/// The places in flight of a call, in all throttles it goes through.
+enum Holds {
+    One(Hold),
+    Several(Vec<Hold>),
+}
+
+impl Permit {
+    pub(super) fn new(hold: Hold, paid: Paid) -> Permit {
+        Permit { paid, holds: Holds::One(hold) }
+    }
+
+    /// The permit of one more throttle, and of those that were passed before it.
+    pub(super) fn with(self, before: impl IntoIterator<Item = Hold>) -> Permit {
+        let mut holds: Vec<Hold> = before.into_iter().collect();
+        match self.holds {
+            Holds::One(last) => holds.push(last),
+            Holds::Several(last) => holds.extend(last),
+        }
+        Permit { paid: self.paid, holds: Holds::Several(holds) }
+    }
+
+    /// Gives back what was charged, for a call that was not made after all. In a bucket that is as
+    /// much as has not leaked away since; in a window, all of it, if the window has not ended.
+    pub fn give_back(mut self) {
+        let paid = std::mem::take(&mut self.paid);
+        match &self.holds {
+            Holds::One(hold) => hold.shared.give_back(&hold.key, paid),
+            Holds::Several(holds) => {
+                if let Some(last) = holds.last() {
+                    last.shared.give_back(&last.key, paid);
+                }
+            }
+        }
+    }
+
+    /// Replaces what was charged by what the call has turned out to cost, and ends it.
+    ///
+    /// # Errors
+    /// When the store could not be asked: the charge stays as it was.
+    pub async fn settle(mut self, actual: u64) -> Result<(), StoreError> {
+        std::mem::take(&mut self.paid).settle(actual).await
+    }
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").field("charged", &self.paid).finish_non_exhaustive()
+    }
+}
+
+/// A place in flight under one key of one throttle; dropped, it is free.
+pub(super) struct Hold {
+    shared: Arc<Shared>,
+    key: Arc<OwnKey>,
+    turn: Passed,
+}
+
+/// Whether others may go before this one has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Passed {
+    Yes,
+    No,
+}
+
+impl Hold {
+    pub(super) fn new(shared: Arc<Shared>, key: Arc<OwnKey>) -> Hold {
+        Hold { shared, key, turn: Passed::Yes }
+    }
+
+    /// One that nobody passes before [`Hold::pass_on`].
+    pub(super) fn with_turn(shared: Arc<Shared>, key: Arc<OwnKey>) -> Hold {
+        Hold { shared, key, turn: Passed::No }
+    }
+
+    /// Lets the next one go, if there is room for it.
+    pub(super) fn pass_on(mut self) -> Hold {
+        self.turn = Passed::Yes;
+        self.shared.with(|lines, now| lines.pass_on(&self.key, now));
+        self
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.shared.with(|lines, now| {
+            if self.turn == Passed::No {
+                lines.pass_on(&self.key, now);
+            }
+            lines.release(&self.key, now);
+        });
+    }
+}
