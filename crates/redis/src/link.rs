@@ -147,7 +147,7 @@ impl Link {
                     group: group.clone(),
                     dial: Dial { login, db: 0, ..dial.clone() },
                 };
-                one(group.clone(), Place::Named(sentinels), dial)
+                one(group.clone(), Place::Named(Box::new(sentinels)), dial)
             }
             Topology::Cluster { seeds } => {
                 Kept::Many(Cluster::start(seeds.clone(), dial, events.clone()))

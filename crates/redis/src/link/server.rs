@@ -58,7 +58,7 @@ struct Shared {
 pub(crate) enum Place {
     At(Endpoint),
     /// Wherever the sentinels say.
-    Named(Sentinels),
+    Named(Box<Sentinels>),
 }
 
 /// What is known about a server.
