@@ -61,6 +61,13 @@ pub struct Hold<'a> {
 impl Hold<'_> {
     /// The longest lease; a longer one is taken for this one.
     pub const LONGEST_LEASE: Span = Span::HOUR;
+
+    /// The lease that counts: within its range, and in whole milliseconds.
+    #[must_use]
+    pub fn lease_in_force(&self) -> Span {
+        let micros = self.lease.as_micros().clamp(1_000, Hold::LONGEST_LEASE.as_micros());
+        Span::from_millis(micros / 1_000)
+    }
 }
 
 /// What a holder is told.

@@ -5,7 +5,7 @@
 //! one compare-and-swap charges, a refusal writes nothing. There is no background thread; calls
 //! sweep what has recovered, each a bounded little.
 //!
-//! [`Single`] is one limit without a key, at half the cost.
+//! [`Single`] is one limit without a key, at half the cost. [`LocalPermits`] counts calls that are underway.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -33,6 +33,7 @@ mod known;
 mod logs;
 mod memory;
 mod pace;
+mod permits;
 mod several;
 mod shapes;
 mod single;
@@ -46,5 +47,6 @@ mod unlisted;
 pub use builder::{BuildError, MemoryBuilder};
 pub use clock::SystemClock;
 pub use memory::Memory;
+pub use permits::LocalPermits;
 pub use single::Single;
 pub use tally::Stats;

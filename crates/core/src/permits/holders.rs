@@ -58,7 +58,9 @@ impl Holders {
             return told;
         }
         let wanted = hold.wanted.max(hold.held);
-        let granted = wanted.min(hold.limit.saturating_sub(told.others)).min(part(hold, &others));
+        let holders = u32::try_from(others.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let part = if told.waiting > 0 { hold.limit.div_ceil(holders) } else { hold.limit };
+        let granted = wanted.min(hold.limit.saturating_sub(told.others)).min(part);
         let count = granted.max(hold.held);
         if others.len() >= Holders::MOST
             && let Some(idle) = others.iter().position(|one| one.count == 0 && count > 0)
@@ -69,7 +71,7 @@ impl Holders {
             told.granted = granted;
             if wanted > 0 {
                 let Hold { holder, turn, .. } = *hold;
-                let lease = whole_millis(hold.lease);
+                let lease = hold.lease_in_force();
                 let until = now.after(lease);
                 others.push(Holder { holder, turn, until, lease, count, wanted });
             }
@@ -104,17 +106,4 @@ fn told(now: Tick, others: &[Holder]) -> Held {
         waiting: others.iter().map(|one| one.wanted.saturating_sub(one.count)).fold(0, sum),
         free_in: ends.map(|until| until.since(now)),
     }
-}
-
-/// The most that this holder may have beside those others: all while nobody wants more than he has.
-fn part(hold: &Hold<'_>, others: &[Holder]) -> u32 {
-    if others.iter().all(|one| one.wanted <= one.count) {
-        return hold.limit;
-    }
-    let holders = u32::try_from(others.len()).unwrap_or(u32::MAX).saturating_add(1);
-    hold.limit.div_ceil(holders)
-}
-
-fn whole_millis(lease: Span) -> Span {
-    Span::from_millis(lease.as_micros().clamp(1_000, Hold::LONGEST_LEASE.as_micros()) / 1_000)
 }
