@@ -85,6 +85,16 @@ pub(crate) fn name(prefix: &Prefix, limit: &Limit, key: Key<'_>, home: Key<'_>) 
     name
 }
 
+/// The name under which the permits of `key` are counted. No limit's is like it: behind six characters
+/// theirs end, or go on with a dot.
+pub(crate) fn permits(prefix: &Prefix, of: &str, key: Key<'_>) -> String {
+    let mut name = format!("{}{{", prefix.as_str());
+    write_key(&mut name, key);
+    name.push_str("}permits.");
+    write_key(&mut name, of.into());
+    name
+}
+
 /// What tells kinds of keys apart: text has a mark only where it could be taken for something else.
 const MARKS: [char; 4] = [':', '#', '+', '@'];
 

@@ -39,6 +39,9 @@
 //!   copied yet; a server that comes back without its data begins anew, and is counted
 //!   ([`ServerState::lost`]).
 //!
+//! The same servers count calls that are underway, of all processes: [`Redis`] is also a place of
+//! [`Permits`](tollgate_core::Permits), one script call about one key, at most 256 processes.
+//!
 //! [`Redis::check`] says what servers lack before limits rely on them.
 
 #![deny(unsafe_code)]
@@ -54,6 +57,7 @@ mod key;
 mod leases;
 mod link;
 mod members;
+mod permits;
 mod reading;
 mod request;
 mod script;

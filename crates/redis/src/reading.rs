@@ -258,7 +258,7 @@ fn next(rest: &mut &[u8]) -> Option<[u8; 8]> {
 }
 
 /// The next double, which holds a whole number; waits beyond 2^53 as 2^53.
-fn whole(rest: &mut &[u8]) -> Option<u64> {
+pub(crate) fn whole(rest: &mut &[u8]) -> Option<u64> {
     const MOST: f64 = 9_007_199_254_740_992.0;
     let double = f64::from_le_bytes(next(rest)?);
     let fits = double >= 0.0 && double.trunc() == double;

@@ -94,6 +94,12 @@ impl Script {
         PULSE.get_or_init(|| Script::new(include_str!("members.lua").to_owned()))
     }
 
+    /// The script by which permits are counted.
+    pub(crate) fn holders() -> &'static Script {
+        static HOLDERS: OnceLock<Script> = OnceLock::new();
+        HOLDERS.get_or_init(|| Script::new(include_str!("holders.lua").to_owned()))
+    }
+
     fn new(text: String) -> Script {
         let hash = Hashed::new(&text).get_hash().to_owned();
         Script { text, hash }

@@ -34,11 +34,11 @@ use crate::voice::{Fate, Voice};
 pub struct Redis {
     pub(crate) caller: Arc<Caller>,
     pub(crate) fallback: Option<Arc<dyn Store>>,
-    deadline: Duration,
+    pub(crate) deadline: Duration,
     members: Members,
     denials: Denials,
     leases: Leases,
-    voice: Arc<Voice>,
+    pub(crate) voice: Arc<Voice>,
 }
 
 /// A store in the making.

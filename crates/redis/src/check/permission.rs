@@ -187,7 +187,11 @@ mod tests {
 
     #[test]
     fn every_command_that_scripts_use_is_tried_and_no_other() {
-        let texts = concat!(include_str!("../frame.lua"), include_str!("../members.lua"));
+        let texts = concat!(
+            include_str!("../frame.lua"),
+            include_str!("../holders.lua"),
+            include_str!("../members.lua")
+        );
         let calls = texts.split("redis.call('").chain(texts.split("redis.pcall('"));
         let mut used: Vec<String> = calls
             .filter_map(|rest| rest.split_once('\''))

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use tollgate_conformance::Random;
 use tollgate_core::{Key, Limit, Quota};
 
-use super::{Prefix, name};
+use super::{Prefix, name, permits};
 
 fn limit(name: &str) -> Limit {
     Limit::new(name, Quota::per_minute(10)).unwrap()
@@ -45,8 +45,27 @@ fn what_a_client_chooses_never_leaves_its_braces_nor_200_bytes() {
             assert!(place.len() <= 200, "{place}");
             assert!(place.bytes().all(|byte| byte.is_ascii_graphic()), "{place}");
             assert_eq!(place.matches(['{', '}']).collect::<String>(), "{}", "{place}");
+            let of = std::str::from_utf8(home).unwrap_or("db");
+            let place = permits(&prefix, of, bytes.into());
+            assert!(place.len() <= 200, "{place}");
+            assert!(place.bytes().all(|byte| byte.is_ascii_graphic()), "{place}");
+            assert_eq!(place.matches(['{', '}']).collect::<String>(), "{}", "{place}");
         }
     }
+}
+
+#[test]
+fn permits_have_no_place_of_a_limit() {
+    let of = |name: &str, key: &str| permits(&Prefix::default(), name, key.into());
+    assert_eq!(of("db", "ann"), "tollgate:{ann}permits.db");
+    // Wherever a limit's name ends or its key begins, the letters of `permits` go on.
+    let id = &name_of(Key::from("ada"))["tollgate:{ada}".len()..];
+    assert_eq!(id.len(), 6);
+    assert_ne!("permits.".as_bytes()[6], b'.');
+    let all =
+        [of("a", "b"), of("b", "a"), of("", "b"), of("a b", "b"), of("a.b", "b"), of("#a", "b")];
+    let distinct: std::collections::HashSet<_> = all.iter().collect();
+    assert_eq!(distinct.len(), all.len());
 }
 
 #[test]

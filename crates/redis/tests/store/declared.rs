@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::sync::mpsc;
 
-use tollgate_core::{Charge, Mode, Span, Store};
+use tollgate_core::{Charge, Hold, Mode, Permits, Span, Store};
 use tollgate_servers::Server;
 
 use crate::shop::{ask, limits, receipt, store};
@@ -51,6 +51,12 @@ async fn b111_a_script_touches_all_its_keys_and_no_others() {
             }
             let all: Vec<_> = limits.iter().map(|limit| Charge::new(limit, "bob")).collect();
             while ask(&store, mode, &all).await.is_allowed() && mode == Mode::Charge {}
+            for (turn, wanted) in [(1, 2), (2, 0)] {
+                let (key, lease) = ("ann".into(), Span::HOUR);
+                let hold =
+                    Hold { name: "db", key, limit: 1, holder: 1, turn, held: 0, wanted, lease };
+                store.hold(hold).await.unwrap();
+            }
         }
         server.command(&["ECHO", "the end"]);
         let (mut declared, mut touched) = (HashSet::new(), HashSet::new());

@@ -20,6 +20,7 @@ mod leased;
 mod lifetimes;
 mod live;
 mod lost_replies;
+mod permits;
 mod poison;
 mod races;
 mod scripts_lost;
