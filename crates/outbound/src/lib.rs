@@ -1,5 +1,7 @@
 //! Calls to others: wait instead of refuse, stop calling what is broken, retry without harm.
 
+pub mod breaker;
+mod dice;
 mod error;
 mod key;
 #[allow(unexpected_cfgs, reason = "`--cfg shuttle` is set by scripts/shuttle alone")]
