@@ -9,9 +9,11 @@ use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::civil::{Date, DateTime, Time, Weekday};
-use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
+use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{SignedDuration, Span, Timestamp};
 use tollgate_core::{Calendar, Tick};
+
+use crate::zone;
 
 /// The unit of a calendar that a window is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +96,7 @@ impl FromStr for At {
 /// When there is no such zone.
 pub fn calendar(every: Every, zone: &str, at: At) -> Result<&'static Calendar, CalendarError> {
     static KNOWN: Mutex<Vec<&'static Calendar>> = Mutex::new(Vec::new());
-    let hours = TimeZoneDatabase::bundled().get(zone).map_err(|_| CalendarError::Zone)?;
+    let hours = zone::zone(zone).ok_or(CalendarError::Zone)?;
     let name = format!("{} {zone} {}", every.name(), at.0);
     // Whoever panicked in here had pushed one or none.
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

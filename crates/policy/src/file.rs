@@ -18,6 +18,7 @@ mod when;
 mod window;
 
 use crate::config::{Problem, Section, nearest};
+use crate::finding::{Finding, Place};
 use crate::key::KeyPart;
 use crate::list::Which;
 use crate::path::Case;
@@ -72,7 +73,10 @@ impl Policy {
             // With a limit missing, what is doubtful about the rest may not be.
             Ok(_) if reading.is_broken() || reading.errors() > before => None,
             Ok(policy) => {
-                for finding in policy.warnings() {
+                // With `[[limits]]` for `[[limit]]` there are some, and that is told.
+                let is_told = root.misspells("limit");
+                let told = |finding: &Finding| finding.place == Place::Whole && is_told;
+                for finding in policy.warnings().into_iter().filter(|finding| !told(finding)) {
                     reading.report(spots.problem(Problem::warning, &finding));
                 }
                 Some(policy)
@@ -88,6 +92,7 @@ fn read_path(root: &mut Section<'_>, policy: PolicyBuilder, spots: &mut Spots) -
     let routes = path.texts("routes", PathPattern::EXPECTED).unwrap_or_default();
     routes.into_iter().fold(policy.case(case.unwrap_or_default()), |policy, route| {
         spots.route(&route);
+        when::doubt_colons(path.reading(), &route);
         policy.route(route.as_str())
     })
 }
@@ -105,12 +110,13 @@ fn read_list(
     }
     let reading = list.reading();
     for (key, values) in list.rest() {
-        let part: KeyPart = match key.as_str().parse() {
+        let part = match key.as_str().parse::<KeyPart>() {
             Ok(part) => part,
-            Err(_) => {
+            Err(error) => {
                 let known = which.words();
                 let message = format!("`{}` is not a key that is known here", values.path());
-                let meant = nearest(key.as_str(), known.iter().copied());
+                let meant = nearest(key.as_str(), known.iter().copied()).or(error.suggestion());
+                let meant = meant.filter(|_| key.variable().is_none());
                 reading
                     .report(Problem::error(key.span(), message, which.expected()).suggest(meant));
                 continue;

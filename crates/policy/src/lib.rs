@@ -35,6 +35,7 @@ mod values;
 mod warnings;
 mod when;
 mod worst;
+mod zone;
 
 pub use calendar::{At, CalendarError, Every, calendar};
 pub use condition::Subject;

@@ -9,9 +9,11 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::civil::{DateTime, Time};
-use jiff::tz::{TimeZone, TimeZoneDatabase};
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use tollgate_core::Tick;
+
+use crate::zone;
 
 /// Hours of a week in a time zone: when its clocks show one of them, on one of the days.
 ///
@@ -46,7 +48,7 @@ impl Schedule {
     /// # Errors
     /// When there is no such zone.
     pub fn new(name: &str, zone: &str) -> Result<Schedule, ScheduleError> {
-        let zone = TimeZoneDatabase::bundled().get(zone).map_err(|_| ScheduleError::Zone)?;
+        let zone = zone::zone(zone).ok_or(ScheduleError::Zone)?;
         let known = Known::default();
         Ok(Schedule { name: name.into(), zone, days: Vec::new(), hours: Vec::new(), known })
     }

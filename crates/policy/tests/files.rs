@@ -381,7 +381,60 @@ const WRONG: &[(&str, usize, &str)] = &[
     ("rate = \"10/s\"\nbody = \"x\"\ncontent_type = \"html\"", 5, "`application/json`"),
     ("rate = \"10/s\"\nbody = \"in {retry_afer}\"", 4, "nearly `{retry_after}`"),
     ("rate = \"10/s\"\n[path]\nroutes = [\"/users/{id\"]", 5, "a whole segment"),
+    ("rate = \"10/s\"\nby = \"ip\"", 4, "did you mean `client`?"),
+    ("rate = \"10/s\"\nby = \"Remote_Addr\"", 4, "did you mean `client`?"),
+    ("rate = \"10/s\"\nby = [\"client\", \"x-api-key\"]", 4, "did you mean `header:x-api-key`?"),
+    ("rate = \"10/s\"\nby = \"X_Api_Key\"", 4, "did you mean `header:x-api-key`?"),
+    ("rate = \"10/s\"\nby = \"user\"\nfallback = \"ip\"", 5, "did you mean `client`?"),
+    ("rate = \"10/s\"\n[allow]\nip = \"10.0.0.1\"", 5, "did you mean `client`?"),
+    ("rate = \"10/s\"\n[deny]\nuser-agent = \"x\"", 5, "did you mean `header:user-agent`?"),
+    ("rate = \"10/s\"\n[plans]\nfrom = \"x-plan\"", 5, "did you mean `header:x-plan`?"),
+    (
+        "rate = \"10/s\"\n[plans]\nby = \"x-api-key\"\nfile = \"x.csv\"",
+        5,
+        "did you mean `header:x-api-key`?",
+    ),
+    ("rate = \"10/s\"\n[schedules.a]\nzone = \"Paris\"", 5, "did you mean `Europe/Paris`?"),
+    (
+        "rate = \"9/day\"\nalgorithm = \"fixed-window\"\nwindow = { every = \"day\", zone = \"Europe/Berln\" }",
+        5,
+        "did you mean `Europe/Berlin`?",
+    ),
 ];
+
+#[test]
+fn a_misspelt_list_of_limits_is_told_once_and_nothing_follows_from_it() {
+    for name in ["limits", "Limit", "limt"] {
+        let (line, shown) = error(&format!("[[{name}]]\nname = \"a\"\nrate = \"1/s\"\n"));
+        assert_eq!(line, 1);
+        assert!(shown.contains("did you mean `limit`?"), "{shown}");
+        assert!(!shown.contains("no limit at all"), "{shown}");
+    }
+    let (_, problems) = read("");
+    assert!(problems.to_string().contains("there is no limit at all"));
+}
+
+/// Other routers write parameters so; here they would match no request.
+#[test]
+fn a_colon_before_a_name_in_a_path_is_a_doubt() {
+    let doubted = [
+        "rate = \"1/s\"\nwhen = { path = \"/users/:id\" }",
+        "rate = \"1/s\"\nwhen = { path = [\"/users\", \"/users/:id/*\"] }",
+        "rate = \"1/s\"\nwhen = \"GET /users/:id\"",
+        "rate = \"1/s\"\nwhen = { not = { path = \"/users/:id\" } }",
+        "rate = \"1/s\"\n[path]\nroutes = [\"/users/:id\"]",
+    ];
+    for text in doubted.map(limit) {
+        let (policy, problems) = read(&text);
+        let shown = problems.to_string();
+        assert!(policy.is_some() && shown.contains("`{id}` for any one segment"), "{shown}");
+    }
+    for literal in ["/users:batch", "/:1", "/a/b:c/:"] {
+        let (_, problems) =
+            read(&limit(&format!("rate = \"1/s\"\nwhen = {{ path = {literal:?} }}")));
+        assert!(!problems.to_string().contains("any one segment"), "{problems}");
+    }
+}
 
 #[test]
 fn every_wrong_file_names_line_and_hint_b61_b169_b178_b194_b195_b199_b201() {

@@ -1,3 +1,4 @@
+use jiff::tz::TimeZoneDatabase;
 use tollgate_core::Span;
 
 use super::*;

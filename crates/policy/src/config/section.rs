@@ -158,6 +158,11 @@ impl<'r> Section<'r> {
             .collect()
     }
 
+    /// Whether a key that nobody has asked for yet probably means this one.
+    pub(crate) fn misspells(&self, key: &str) -> bool {
+        self.entries.keys().any(|written| nearest(written.get_ref(), [key]).is_some())
+    }
+
     /// Says that keys nobody asks for are no problem.
     pub fn ignore_rest(mut self) {
         self.entries.clear();

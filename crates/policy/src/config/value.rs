@@ -232,11 +232,22 @@ impl Reading<'_> {
     /// Notes that `text` does not fit: why, and what was expected. Of a text from the environment
     /// only the variable's name is told, since the reason may quote a secret.
     pub fn refuse(&self, text: &Text, why: impl Display, expected: impl Into<String>) {
-        let message = match text.variable() {
-            None => why.to_string(),
-            Some(name) => Text::hidden(name),
+        self.refuse_for(text, why, expected, None);
+    }
+
+    /// The same, with what was probably meant.
+    pub(crate) fn refuse_for(
+        &self,
+        text: &Text,
+        why: impl Display,
+        expected: impl Into<String>,
+        meant: Option<&str>,
+    ) {
+        let (message, meant) = match text.variable() {
+            None => (why.to_string(), meant),
+            Some(name) => (Text::hidden(name), None),
         };
-        self.report(Problem::error(text.span(), message, expected));
+        self.report(Problem::error(text.span(), message, expected).suggest(meant));
     }
 
     /// `text` as a `T`, or a problem that tells why it is none.

@@ -3,7 +3,7 @@
 use super::columns::read_lines;
 use crate::config::{Problem, Section};
 use crate::finding::Complaint;
-use crate::key::KeyPart;
+use crate::key::{KeyPart, KeyPartError};
 use crate::plans::{PlanList, Plans};
 
 const LINE: &str = "a value and its plan with a comma between, such as `k-123,pro`";
@@ -23,11 +23,13 @@ fn plans(mut section: Section<'_>) -> Option<Plans> {
     let mut plans = Plans::default();
     for text in section.texts("from", Plans::TELLING).unwrap_or_default() {
         let told_by = |part: KeyPart| plans.clone().told_by(part).ok();
-        match text.as_str().parse().ok().and_then(told_by) {
+        let part = text.as_str().parse::<KeyPart>();
+        match part.clone().ok().and_then(told_by) {
             Some(more) => plans = more,
             None => {
                 let message = format!("`{}` cannot tell a plan", text.shown());
-                reading.refuse(&text, message, Plans::TELLING);
+                let meant = part.as_ref().err().and_then(KeyPartError::suggestion);
+                reading.refuse_for(&text, message, Plans::TELLING, meant);
             }
         }
     }
@@ -40,10 +42,12 @@ fn plans(mut section: Section<'_>) -> Option<Plans> {
     match (by, file) {
         (None, None) => {}
         (Some(by), Some(file)) => {
-            let list = by.as_str().parse().ok().and_then(|part| PlanList::new(part).ok());
+            let part = by.as_str().parse::<KeyPart>();
+            let list = part.clone().ok().and_then(|part| PlanList::new(part).ok());
             let Some(mut list) = list else {
                 let message = format!("plans cannot be listed by `{}`", by.shown());
-                reading.refuse(&by, message, Plans::LISTING);
+                let meant = part.as_ref().err().and_then(KeyPartError::suggestion);
+                reading.refuse_for(&by, message, Plans::LISTING, meant);
                 return None;
             };
             read_lines(reading, &file, LINE, |_, columns| match columns {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::config::{Section, Text, Value};
 use crate::schedule::{Schedule, ScheduleError};
+use crate::zone::nearest_zone;
 
 /// Reads all schedules and makes them known to the reading.
 pub(super) fn read_schedules(root: &mut Section<'_>) {
@@ -48,5 +49,9 @@ fn schedule(name: &Text, value: Value<'_>) -> Option<Schedule> {
 
 fn refuse(section: &Section<'_>, text: &Text, error: ScheduleError) {
     let why = format!("`{}` is {error}", text.shown());
-    section.reading().refuse(text, why, error.expected());
+    let meant = match error {
+        ScheduleError::Zone => nearest_zone(text.as_str()),
+        _ => None,
+    };
+    section.reading().refuse_for(text, why, error.expected(), meant.as_deref());
 }

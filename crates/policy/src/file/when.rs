@@ -1,6 +1,6 @@
 //! The key `when`: which requests something is for.
 
-use crate::config::{Problem, Section, Text, Value, nearest};
+use crate::config::{Problem, Reading, Section, Text, Value, nearest};
 use crate::host::HostPattern;
 use crate::network::NetworkError;
 use crate::pattern::PathPattern;
@@ -32,7 +32,9 @@ const EXPECTED: &str =
 fn read(value: Value<'_>) -> Option<When> {
     if !value.is_table() {
         let reading = value.reading();
-        return reading.parse(&value.text(EXPECTED)?, EXPECTED);
+        let text = value.text(EXPECTED)?;
+        doubt_colons(reading, &text);
+        return reading.parse(&text, EXPECTED);
     }
     table(value.section()?, 0)
 }
@@ -98,8 +100,24 @@ fn condition(
             Ok(one) => when = when.and(one),
             Err(why) => reading.refuse(&text, format!("`{}`: {why}", text.shown()), expected),
         }
+        if key == "path" {
+            doubt_colons(reading, &text);
+        }
     }
     when
+}
+
+/// Warns of a segment such as `:id`, which other routers take for a parameter.
+pub(super) fn doubt_colons(reading: &Reading<'_>, text: &Text) {
+    let is_name = |name: &str| name.starts_with(|first: char| first.is_ascii_alphabetic());
+    let mut names = text.as_str().split('/').filter_map(|segment| segment.strip_prefix(':'));
+    if let Some(name) = names.find(|name| is_name(name))
+        && text.variable().is_none()
+    {
+        let message = format!("`:{name}` in a path is these letters, and no parameter");
+        let expected = format!("`{{{name}}}` for any one segment");
+        reading.report(Problem::warning(text.span(), message, expected));
+    }
 }
 
 /// Headers or query parameters: a table of names with a value each, several, or `true` for any.

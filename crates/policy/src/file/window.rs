@@ -4,6 +4,7 @@ use tollgate_core::Anchor;
 
 use crate::calendar::{At, CalendarError, Every, calendar};
 use crate::config::{Section, Value};
+use crate::zone::nearest_zone;
 
 const ANCHORS: [(&str, Anchor); 3] =
     [("spread", Anchor::Spread), ("clock", Anchor::Clock), ("first-hit", Anchor::FirstHit)];
@@ -24,7 +25,8 @@ pub(super) fn read(window: Value<'_>) -> Option<(Anchor, Option<Every>)> {
     let (every, zone, at) = (every?, zone?, at?);
     let calendar = calendar(every, zone.as_str(), at).map_err(|error| {
         let why = format!("`{}` is no time zone", zone.shown());
-        window.reading().refuse(&zone, why, error.expected());
+        let meant = nearest_zone(zone.as_str());
+        window.reading().refuse_for(&zone, why, error.expected(), meant.as_deref());
     });
     Some((Anchor::Calendar(calendar.ok()?), Some(every)))
 }

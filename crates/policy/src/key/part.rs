@@ -1,5 +1,6 @@
 //! What a key is made of.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
@@ -69,6 +70,19 @@ const NAMED: [(&str, Named); 4] = [
 
 type Named = fn(Box<str>) -> KeyPart;
 
+/// What others call them.
+const CALLED: [(&str, &str); 9] = [
+    ("ip", "client"),
+    ("ip-address", "client"),
+    ("address", "client"),
+    ("remote-addr", "client"),
+    ("remote-ip", "client"),
+    ("client-ip", "client"),
+    ("peer", "client"),
+    ("all", "global"),
+    ("everyone", "global"),
+];
+
 impl KeyPart {
     /// How parts are written, for messages.
     pub(crate) const EXPECTED: &'static str = "`client`, `user`, `global`, `route`, `path`, \
@@ -130,9 +144,7 @@ impl FromStr for KeyPart {
             None => (text, ""),
         };
         let Some((_, named)) = NAMED.iter().find(|(known, _)| *known == word) else {
-            let words = PLAIN.iter().map(|(word, _)| *word).chain(NAMED.iter().map(|(w, _)| *w));
-            let meant = nearest(word, words);
-            return Err(KeyPartError { kind: ErrorKind::Unknown(meant) });
+            return Err(KeyPartError { kind: ErrorKind::Unknown(meant(text, word)) });
         };
         let part = named(match word {
             "header" => name.to_ascii_lowercase().into(),
@@ -148,6 +160,20 @@ impl FromStr for KeyPart {
             Err(KeyPartError { kind: ErrorKind::Name(named("NAME".into())) })
         }
     }
+}
+
+/// The part that was probably meant by an unknown word, which stands first in `text`.
+fn meant(text: &str, word: &str) -> Option<Cow<'static, str>> {
+    // Nothing longer is a slip of a word.
+    let plain: String = text.chars().take(64).collect();
+    let plain = plain.to_ascii_lowercase().replace('_', "-");
+    let words = PLAIN.iter().map(|(word, _)| *word).chain(NAMED.iter().map(|(word, _)| *word));
+    let called = CALLED.iter().find(|(called, _)| *called == plain).map(|(_, part)| *part);
+    if let Some(part) = called.or_else(|| nearest(word, words)) {
+        return Some(part.into());
+    }
+    let is_header = plain.bytes().all(is_token) && plain.contains('-') && text.len() < 64;
+    (is_header || plain == "authorization").then(|| format!("header:{plain}").into())
 }
 
 /// What may stand in the name of a header or cookie (RFC 9110, 5.6.2).
@@ -178,16 +204,16 @@ pub struct KeyPartError {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ErrorKind {
-    Unknown(Option<&'static str>),
+    Unknown(Option<Cow<'static, str>>),
     Name(KeyPart),
 }
 
 impl KeyPartError {
     /// The part that was probably meant.
     #[must_use]
-    pub fn suggestion(&self) -> Option<&'static str> {
-        match self.kind {
-            ErrorKind::Unknown(meant) => meant,
+    pub fn suggestion(&self) -> Option<&str> {
+        match &self.kind {
+            ErrorKind::Unknown(meant) => meant.as_deref(),
             ErrorKind::Name(_) => None,
         }
     }

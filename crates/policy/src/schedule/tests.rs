@@ -1,3 +1,4 @@
+use jiff::tz::TimeZoneDatabase;
 use proptest::prelude::*;
 
 use super::*;
