@@ -5,11 +5,11 @@ use std::fmt;
 use tollgate_core::{Span, StoreError};
 
 /// Why a call was not made; nothing was sent and nothing stays charged.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Error(Kind);
 
 /// Everything that can stand in the way of a call.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Kind {
     /// As many wait as may.
     Full,

@@ -6,7 +6,7 @@ mod error;
 mod key;
 #[allow(unexpected_cfgs, reason = "`--cfg shuttle` is set by scripts/shuttle alone")]
 mod sync;
-mod throttle;
+pub mod throttle;
 mod told;
 
 pub use error::{CallError, Error};

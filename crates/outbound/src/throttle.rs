@@ -1,12 +1,56 @@
-//! Waiting instead of refusing.
+//! Waiting instead of refusing: lines by key, and who in them goes when.
+//!
+//! A [`Throttle`] has one line for each key. A call goes when it is the first of its line, a permit is
+//! free (`max_in_flight`, permits shared with other processes) and all limits charge it. Only the first
+//! of a line asks the store, and only when it may have changed its mind: so the order is strict, a call
+//! that leaves has charged nothing, and a store hears about one question for each call that goes.
+//!
+//! # How the waiting works
+//!
+//! A call is in one of these states; each change happens under the lock of its throttle.
+//!
+//! | state | comes to it | what dropping the call does then |
+//! |---|---|---|
+//! | not come | the future is made | nothing |
+//! | held outside | the line is full, [`Full::Hold`] | it is forgotten |
+//! | in the line | there is room | it leaves; if the store has charged for it, the charge goes to the next one of the same cost, or back |
+//! | told | it may go, or does not | its permit is freed and its charge given back, as the future has not heard of either |
+//! | heard | its future is polled | its [`Permit`] is dropped, which frees it |
+//!
+//! - **Place.** A call's place is the time it came less the head start of its priority; calls of one
+//!   place go in the order they came. So whoever waits is passed by a bounded number of others.
+//! - **The first asks.** One question is underway for a line at a time, a permit is kept for it, and it
+//!   is asked by the *driver*, a task that lives while anybody waits there. A refusal holds for the span
+//!   the store said, for whatever costs no less; after it the driver asks again. A timer that ends early
+//!   only means one more question, one that ends late a late call.
+//! - **Nobody passes.** While anybody waits, who comes later waits behind or, if it does not wait, is
+//!   refused.
+//! - **Who is woken by what.** A call, by what it is told, once. The driver, when there is something to
+//!   ask that it does not sleep for already: a permit came back or was added, the first has left or a
+//!   cheaper one has come before it, something was given back to the store, the line is empty. Nobody
+//!   else is ever woken.
+//! - **Where the store is in this process**, whoever comes to an empty line is decided at once, without
+//!   a task.
+//!
+//! Whenever the lock is let go: nobody waits who may go without a question while a permit is free; if the
+//! first is to be asked for, its driver is awake or about to be started by the call itself; permits that
+//! are out and permits that are free are together as many as there are, if more are not out since the
+//! number was lowered. If the driver is lost with its runtime, the calls that wait are woken and the
+//! first of them to be polled starts another.
+//!
+//! Whoever is told that it may go and is not polled keeps its permit, as everywhere in async Rust. Of a
+//! call through several throttles ([`Call::and`]) that also holds up those behind it.
 
 mod ask;
 mod books;
 mod builder;
 mod call;
 mod driver;
+mod event;
 mod forecast;
 mod full;
+mod keeper;
+mod lease;
 mod line;
 mod lines;
 mod permit;
@@ -15,6 +59,8 @@ mod queue;
 mod reservation;
 mod rules;
 mod shared;
+mod stats;
+mod step;
 mod ticket;
 mod wish;
 
@@ -26,11 +72,14 @@ use tollgate_core::{Key, Limiter, Store};
 
 pub use builder::ThrottleBuilder;
 pub use call::Call;
+pub use event::Event;
 pub use full::Full;
+use lines::Lines;
 pub use permit::Permit;
 pub use priority::Priority;
 pub use reservation::Reservation;
 use shared::Shared;
+pub use stats::Stats;
 
 use crate::error::Error;
 
@@ -116,21 +165,27 @@ impl Throttle {
     /// many as fit now go at once; lowered, those that are underway run to their end, and nobody goes
     /// before there are fewer.
     pub fn set_max_in_flight(&self, calls: Option<u32>) {
-        self.shared.with(|lines, now| lines.set_max_in_flight(calls, now));
+        self.shared.with(|lines| lines.set_max_in_flight(calls));
+    }
+
+    /// What it has done, and what is underway in it.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.shared.with(|lines| lines.stats())
     }
 
     /// Takes no more calls and waits until those that have come have gone and ended. Dropped in the
     /// middle, it takes no more calls all the same.
     pub async fn stop(&self) {
-        self.shared.with(|lines, _| lines.close());
+        self.shared.with(Lines::close);
         self.drained().await;
     }
 
     /// Takes no more calls, ends those that wait, and waits until those that are underway have ended.
     pub async fn stop_now(&self) {
-        self.shared.with(|lines, now| {
+        self.shared.with(|lines| {
             lines.close();
-            lines.clear(now);
+            lines.clear();
         });
         self.drained().await;
     }
@@ -138,7 +193,7 @@ impl Throttle {
     async fn drained(&self) {
         loop {
             let drained = self.shared.drained.notified();
-            if self.shared.with(|lines, _| lines.is_drained()) {
+            if self.shared.with(|lines| lines.is_drained()) {
                 return;
             }
             drained.await;

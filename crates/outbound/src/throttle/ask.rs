@@ -84,7 +84,7 @@ pub(crate) fn ask_now(parts: &[Part], cost: u64, patience: Patience) -> Answer {
             charges => store.decide_now(Mode::Charge, charges),
         };
         if let Err(refusal) = bill.add(&group, &charges, decision, None) {
-            bill.paid.give_back();
+            bill.paid.give_back(|| ());
             return refusal;
         }
     }
@@ -194,8 +194,9 @@ impl Paid {
         self.receipts.is_empty()
     }
 
-    /// Gives everything back, in a task where the store does not answer at once.
-    pub(crate) fn give_back(mut self) {
+    /// Gives everything back, in a task where the store does not answer at once, and does something
+    /// then.
+    pub(crate) fn give_back(mut self, then: impl FnOnce() + Send + 'static) {
         self.receipts.retain_mut(|paid| match paid.store.local() {
             Some(store) => {
                 if let Some(receipt) = paid.receipt.take() {
@@ -205,11 +206,13 @@ impl Paid {
             }
             None => true,
         });
-        if let (false, Some(runtime)) = (self.receipts.is_empty(), self.runtime.clone()) {
-            runtime.spawn(async move {
+        match self.runtime.clone() {
+            Some(runtime) if !self.receipts.is_empty() => runtime.spawn(async move {
                 // Nobody is left who could be told.
                 let _ = self.return_all().await;
-            });
+                then();
+            }),
+            _ => then(),
         }
     }
 

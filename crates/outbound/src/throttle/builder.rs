@@ -6,14 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tollgate_core::algorithm::Patience;
-use tollgate_core::{Limiter, Store};
+use tollgate_core::{Hold, Limiter, Permits, Store};
 
 use super::Throttle;
 use super::ask::Distance;
+use super::event::{Event, Listener};
 use super::full::Full;
 use super::queue::Bound;
-use super::rules::Rules;
+use super::rules::{Rules, Sharing};
 use super::shared::Shared;
+use crate::dice;
 
 /// A throttle in the making: without limits, and with room for 10,000 calls of each of 100,000 keys,
 /// unless said.
@@ -25,6 +27,8 @@ pub struct ThrottleBuilder {
     max_keys: usize,
     full: Full,
     head_start: Duration,
+    sharing: Option<Sharing>,
+    listener: Option<Listener>,
 }
 
 impl ThrottleBuilder {
@@ -36,6 +40,8 @@ impl ThrottleBuilder {
             max_keys: 100_000,
             full: Full::Refuse,
             head_start: Duration::from_secs(1),
+            sharing: None,
+            listener: None,
         }
     }
 
@@ -82,6 +88,39 @@ impl ThrottleBuilder {
         self
     }
 
+    /// How many calls of a key may be underway at once in all processes that share these permits under
+    /// this name, each for a lease of 30 s unless said: a process that is killed frees its permits within
+    /// that time.
+    ///
+    /// A call that needs one more permit than this process has waits for one answer of the place where
+    /// they are counted. While others have all of them, that is asked again after 50 to 150 ms, drawn at
+    /// random, since nobody here is told when they come back; each process with calls that wait gets an
+    /// equal part. A permit that comes back stays for 20 ms for the next call here, unless others want it.
+    /// Where the place cannot be asked, those that are underway go on, and what was granted may be used
+    /// until the lease ends.
+    pub fn share_in_flight(mut self, permits: Arc<dyn Permits>, name: &str, calls: u32) -> Self {
+        let lease = self.sharing.map_or(Duration::from_secs(30), |sharing| sharing.lease);
+        let (name, holder) = (name.into(), dice::bits());
+        self.sharing = Some(Sharing { permits, name, most: calls, lease, holder });
+        self
+    }
+
+    /// How long the lease of shared permits is, 1 ms to an hour; it is renewed after a third of it. Say
+    /// it after [`ThrottleBuilder::share_in_flight`].
+    pub fn lease(mut self, lease: Duration) -> Self {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.lease = lease.clamp(Duration::from_millis(1), Hold::LONGEST_LEASE.into());
+        }
+        self
+    }
+
+    /// Who is told of what becomes of each call, right after it has happened. Events of calls that happen
+    /// at once may be told in any order; whoever is told holds up the call.
+    pub fn on_event(mut self, told: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.listener = Some(Arc::new(told));
+        self
+    }
+
     /// The throttle.
     #[must_use]
     pub fn build(self) -> Throttle {
@@ -91,6 +130,8 @@ impl ThrottleBuilder {
             distance: Distance::of(&self.limiter),
             limiter: self.limiter,
             max_in_flight: self.max_in_flight,
+            sharing: self.sharing,
+            listener: self.listener,
             patience: if self.max_waiting == 0 { Patience::Now } else { Patience::Wait },
             // Also a call that does not wait has a place while it is asked for.
             bound: Bound { most: self.max_waiting.max(1), full: self.full },
@@ -112,6 +153,6 @@ impl fmt::Debug for ThrottleBuilder {
             .field("max_keys", &self.max_keys)
             .field("when_full", &self.full)
             .field("head_start", &self.head_start)
-            .finish()
+            .finish_non_exhaustive()
     }
 }

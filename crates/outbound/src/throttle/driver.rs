@@ -8,8 +8,8 @@ use std::task::{Context, Poll, ready};
 use tokio::time::Instant;
 
 use super::ask;
-use super::line::{Drive, Step};
 use super::shared::Shared;
+use super::step::{Start, Step};
 use super::wish::{Answer, Question};
 use crate::key::OwnKey;
 use crate::sync::{Runtime, Timer, now, timer};
@@ -21,7 +21,7 @@ use crate::sync::{Runtime, Timer, now, timer};
 pub(crate) fn start(shared: &Arc<Shared>, key: &Arc<OwnKey>) {
     // Both before the line is told: without them nobody would drive it.
     let (runtime, timer) = (Runtime::here(), Box::pin(timer(now())));
-    if shared.with(|lines, _| lines.start(key)) == Drive::Start {
+    if shared.with(|lines| lines.start_driver(key)) == Start::Yes {
         let (shared, key) = (Arc::clone(shared), Arc::clone(key));
         runtime.spawn(Driver { shared, key, timer, armed: None, asked: None, work: Work::Left });
     }
@@ -64,7 +64,7 @@ impl Future for Driver {
             if let Some(asked) = &mut self.asked {
                 let answer = ready!(asked.as_mut().poll(context));
                 self.asked = None;
-                self.shared.with(|lines, now| lines.answered(&self.key, answer, now));
+                self.shared.with(|lines| lines.answered(&self.key, answer));
             }
             match self.shared.step(&self.key, context.waker()) {
                 Step::Ask(question) => self.asked = Some(self.ask(question)),
@@ -94,7 +94,7 @@ impl Future for Driver {
 impl Drop for Driver {
     fn drop(&mut self) {
         if self.work == Work::Left {
-            self.shared.with(|lines, _| lines.driver_gone(&self.key));
+            self.shared.with(|lines| lines.driver_gone(&self.key));
         }
     }
 }

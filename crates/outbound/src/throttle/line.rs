@@ -2,19 +2,42 @@
 
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 use tokio::time::Instant;
-use tollgate_core::Span;
 use tollgate_core::algorithm::Patience;
+use tollgate_core::{Held, Span, StoreError};
 
 use super::ask::{Distance, Paid};
 use super::books::Books;
+use super::event::News;
 use super::forecast;
+use super::lease::{Keep, Lease};
 use super::queue::{Entered, Entry, Queue};
 use super::rules::Rules;
+use super::step::{Lacks, Looks, Start, Step, Worker};
 use super::wish::{Answer, Outcome, Place, Question, Wants, Wish};
 use crate::error::Kind;
 use crate::key::OwnKey;
+
+/// The calls of one key: those that wait, and the permits that are out.
+///
+/// Every method leaves it so that nobody waits who may go without a store being asked, and that the
+/// driver is awake if the store is to be asked for the first.
+#[derive(Debug)]
+pub(crate) struct Line {
+    key: Arc<OwnKey>,
+    queue: Queue,
+    held: u32,
+    turn: Turn,
+    asking: Asking,
+    /// The store's last refusal, and until when it holds.
+    refused: Option<(Question, Instant)>,
+    driver: Worker,
+    /// Permits shared with other processes, and who speaks for them.
+    lease: Lease,
+    keeper: Worker,
+}
 
 /// Whether one who had its turn here is on its way through other lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,58 +56,6 @@ enum Asking {
     Charged(Question, Paid, Instant),
 }
 
-/// The task that asks the store for this line.
-#[derive(Debug)]
-enum Driver {
-    Absent,
-    /// It runs, and where it sleeps it has left a waker.
-    Runs(Option<Waker>),
-}
-
-/// What the driver of a line has to do.
-#[derive(Debug)]
-pub(crate) enum Step {
-    /// Ask the store.
-    Ask(Question),
-    /// Come again at this instant.
-    At(Instant),
-    /// Nothing before it is woken.
-    Parked,
-    /// Nothing any more: the line is empty.
-    Over,
-    /// Look again, once others have had the lock.
-    More,
-}
-
-/// Who looks what there is to do for a line.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Looks<'w> {
-    /// Its driver, who is woken by this once there is more to do.
-    Driver(&'w Waker),
-    /// Somebody passing by, who can ask only what answers at once.
-    Passer,
-}
-
-/// Whether a line needs a driver that is not there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Drive {
-    Start,
-    No,
-}
-
-/// The calls of one key: those that wait, and the permits that are out.
-#[derive(Debug)]
-pub(crate) struct Line {
-    key: Arc<OwnKey>,
-    queue: Queue,
-    held: u32,
-    turn: Turn,
-    asking: Asking,
-    /// The store's last refusal, and until when it holds.
-    refused: Option<(Question, Instant)>,
-    driver: Driver,
-}
-
 impl Line {
     pub(crate) fn new(key: Arc<OwnKey>) -> Line {
         Line {
@@ -94,7 +65,9 @@ impl Line {
             turn: Turn::Free,
             asking: Asking::Nobody,
             refused: None,
-            driver: Driver::Absent,
+            driver: Worker::default(),
+            lease: Lease::default(),
+            keeper: Worker::default(),
         }
     }
 
@@ -103,134 +76,134 @@ impl Line {
         self.queue.is_empty()
             && self.held == 0
             && matches!(self.asking, Asking::Nobody)
-            && matches!(self.driver, Driver::Absent)
+            && self.driver.is_absent()
+            && self.keeper.is_absent()
     }
 
     /// Permits that are out.
+    #[cfg(test)]
     pub(crate) fn held(&self) -> u32 {
         self.held
     }
 
-    /// Gives a call its place, or says why it has none.
+    /// Gives a call its place, or says why it has none. A look at what there is to do has to follow.
     pub(crate) fn enter(
         &mut self,
         place: Place,
         wish: Wish,
         rules: &Rules,
         books: &mut Books,
-        now: Instant,
     ) -> Result<(), Kind> {
-        let is_open = self.queue.is_empty() && self.turn == Turn::Free && self.has_room(rules);
-        if wish.patience == Patience::Now && !is_open {
-            return Err(Kind::Busy(self.refused_for(now)));
+        if wish.patience == Patience::Now && !self.is_open(rules, books) {
+            return Err(Kind::Busy(self.refused_for(books)));
         }
         if let Some(deadline) = wish.deadline
-            && let Some(cost) = self.queue.cost_with_last(place, wish.cost)
             && matches!(wish.wants, Wants::Own)
-            && self.earliest(cost, rules, now).is_some_and(|earliest| earliest > deadline)
+            && let Some(cost) = self.queue.cost_with_last(place, wish.cost)
+            && self.earliest(cost, rules, books).is_some_and(|earliest| earliest > deadline)
         {
             return Err(Kind::Late);
         }
         match self.queue.enter(place, Entry { wish, waker: None }, rules.bound) {
-            Entered::Yes => books.waiting = books.waiting.saturating_add(1),
-            Entered::Instead(old, gone) => {
-                books.tell(old, gone.waker, Outcome::Ends(Kind::Displaced));
-                self.hand_on(rules, books, now);
-            }
+            Entered::Yes => books.stats.waiting = books.stats.waiting.saturating_add(1),
             Entered::No => return Err(Kind::Full),
+            Entered::Instead(old, gone) => {
+                books.stats.waiting = books.stats.waiting.saturating_add(1);
+                self.tell(old, gone, Outcome::Ends(Kind::Displaced), rules, books);
+                self.hand_on(rules, books);
+            }
         }
         Ok(())
     }
 
-    /// Keeps the waker of a call that waits, and says whether somebody has to start the driver for it.
-    pub(crate) fn watch(&mut self, place: Place, waker: &Waker, rules: &Rules) -> Drive {
-        let Some(entry) = self.queue.get_mut(place) else { return Drive::No };
-        match &mut entry.waker {
-            Some(old) => old.clone_from(waker),
-            none => *none = Some(waker.clone()),
+    /// Keeps the waker of a call that waits, and says which tasks the line lacks for it.
+    pub(crate) fn watch(&mut self, place: Place, waker: &Waker, rules: &Rules) -> Lacks {
+        if let Some(entry) = self.queue.get_mut(place) {
+            match &mut entry.waker {
+                Some(old) => old.clone_from(waker),
+                none => *none = Some(waker.clone()),
+            }
         }
-        self.drive(place, rules)
+        self.lacks(place, rules)
     }
 
-    /// Whether somebody has to start the driver for a call that waits.
-    pub(crate) fn drive(&mut self, place: Place, rules: &Rules) -> Drive {
-        match (&self.driver, self.queue.get_mut(place)) {
-            (Driver::Absent, Some(entry)) if needs_store(&entry.wish, rules) => Drive::Start,
-            _ => Drive::No,
+    /// Which tasks the line lacks for a call that waits.
+    pub(crate) fn lacks(&mut self, place: Place, rules: &Rules) -> Lacks {
+        let lacking = |worker: &Worker, needed: bool| match needed && worker.is_absent() {
+            true => Start::Yes,
+            false => Start::No,
+        };
+        let Some(entry) = self.queue.get_mut(place) else { return Lacks::NOTHING };
+        Lacks {
+            driver: lacking(&self.driver, needs_store(&entry.wish, rules)),
+            keeper: lacking(&self.keeper, rules.sharing.is_some()),
         }
     }
 
     /// Makes the caller the driver, unless there is one or nothing to do.
-    pub(crate) fn start(&mut self) -> Drive {
-        if matches!(self.driver, Driver::Runs(_)) || self.queue.is_empty() {
-            return Drive::No;
-        }
-        self.driver = Driver::Runs(None);
-        Drive::Start
+    pub(crate) fn start_driver(&mut self) -> Start {
+        if self.queue.is_empty() { Start::No } else { self.driver.start() }
+    }
+
+    /// Makes the caller the keeper of shared permits, unless there is one or nothing to do.
+    pub(crate) fn start_keeper(&mut self) -> Start {
+        if self.queue.is_empty() { Start::No } else { self.keeper.start() }
     }
 
     /// A call leaves before its turn.
-    pub(crate) fn leave(&mut self, place: Place, rules: &Rules, books: &mut Books, now: Instant) {
+    pub(crate) fn leave(&mut self, place: Place, rules: &Rules, books: &mut Books) {
         if self.queue.remove(place, rules.bound).is_some() {
-            books.waiting = books.waiting.saturating_sub(1);
-            self.hand_on(rules, books, now);
+            books.stats.waiting = books.stats.waiting.saturating_sub(1);
+            self.hand_on(rules, books);
         }
-        self.stir(rules, books, now);
+        self.stir(rules, books);
     }
 
     /// A permit comes back.
-    pub(crate) fn release(&mut self, rules: &Rules, books: &mut Books, now: Instant) {
+    pub(crate) fn release(&mut self, rules: &Rules, books: &mut Books) {
         self.held = self.held.saturating_sub(1);
-        books.held = books.held.saturating_sub(1);
-        self.stir(rules, books, now);
+        books.stats.in_flight = books.stats.in_flight.saturating_sub(1);
+        books.news(|| News::Freed(Arc::clone(&self.key)));
+        self.stir(rules, books);
     }
 
     /// The one who had the turn has gone on; it keeps its permit.
-    pub(crate) fn pass_on(&mut self, rules: &Rules, books: &mut Books, now: Instant) {
+    pub(crate) fn pass_on(&mut self, rules: &Rules, books: &mut Books) {
         self.turn = Turn::Free;
-        self.stir(rules, books, now);
+        self.stir(rules, books);
     }
 
     /// Something was given back to the store, so that its last refusal may hold no longer.
-    pub(crate) fn forgive(&mut self, rules: &Rules, books: &mut Books, now: Instant) {
+    pub(crate) fn forgive(&mut self, rules: &Rules, books: &mut Books) {
         self.refused = None;
-        self.stir(rules, books, now);
+        self.stir(rules, books);
     }
 
     /// Ends everyone who waits.
-    pub(crate) fn clear(&mut self, rules: &Rules, books: &mut Books, now: Instant) {
+    pub(crate) fn clear(&mut self, rules: &Rules, books: &mut Books) {
         while let Some(place) = self.queue.any() {
             self.end(place, Outcome::Ends(Kind::Stopped), rules, books);
         }
-        self.hand_on(rules, books, now);
-        self.stir(rules, books, now);
+        self.hand_on(rules, books);
+        self.stir(rules, books);
     }
 
-    /// Lets go who may go without the store, and wakes the driver if it has something to do.
-    ///
-    /// After this nobody waits who could go at once, but for whom the store has to be asked.
-    pub(crate) fn stir(&mut self, rules: &Rules, books: &mut Books, now: Instant) {
+    /// Lets go who may go without the store, and wakes whoever has something to do.
+    pub(crate) fn stir(&mut self, rules: &Rules, books: &mut Books) {
         self.let_go(rules, books);
-        if self.has_work(rules, now)
-            && let Driver::Runs(waker) = &mut self.driver
-        {
-            books.wakes.extend(waker.take());
+        if self.has_work(rules, books) {
+            books.effects.wakes.extend(self.driver.wake());
         }
+        self.rouse_keeper(rules, books);
     }
 
-    /// What there is to do for the line. The store's answer has to follow where it is to be asked.
-    pub(crate) fn step(
-        &mut self,
-        looks: Looks<'_>,
-        rules: &Rules,
-        books: &mut Books,
-        now: Instant,
-    ) -> Step {
+    /// What there is to do. The store's answer has to follow where it is to be asked.
+    pub(crate) fn step(&mut self, looks: Looks<'_>, rules: &Rules, books: &mut Books) -> Step {
         let step = loop {
             self.let_go(rules, books);
             match &self.asking {
                 Asking::Asked(_) => break Step::Parked,
-                Asking::Charged(_, _, due) if *due > now => break Step::At(*due),
+                Asking::Charged(_, _, due) if *due > books.now => break Step::At(*due),
                 Asking::Charged(..) => {
                     self.grant_charged(rules, books);
                     continue;
@@ -238,12 +211,12 @@ impl Line {
                 Asking::Nobody => {}
             }
             let Some((place, wish)) = self.queue.first() else { break Step::Over };
-            if self.turn == Turn::Taken || !self.has_room(rules) {
+            if self.turn == Turn::Taken || !self.has_room(rules, books) {
                 break Step::Parked;
             }
             match &self.refused {
-                Some((refused, until)) if *until > now && refused.covers(wish) => {
-                    match too_late(wish, *until, now) {
+                Some((refused, until)) if *until > books.now && refused.covers(wish) => {
+                    match too_late(wish, *until, books.now) {
                         Some(why) => self.end(place, Outcome::Ends(why), rules, books),
                         None => break Step::At(*until),
                     }
@@ -259,95 +232,161 @@ impl Line {
                 }
             }
         };
-        if let (Driver::Runs(kept), Looks::Driver(waker)) = (&mut self.driver, looks) {
-            match (&step, kept) {
-                (Step::Over, _) => self.driver = Driver::Absent,
-                (_, Some(old)) => old.clone_from(waker),
-                (_, none) => *none = Some(waker.clone()),
+        if let Looks::Driver(waker) = looks {
+            match step {
+                Step::Over => self.driver = Worker::Absent,
+                _ => self.driver.sleeps(waker),
             }
         }
+        self.rouse_keeper(rules, books);
         step
     }
 
     /// Takes the store's answer to what [`Line::step`] asked.
-    pub(crate) fn answered(
-        &mut self,
-        answer: Answer,
-        rules: &Rules,
-        books: &mut Books,
-        now: Instant,
-    ) {
+    pub(crate) fn answered(&mut self, answer: Answer, rules: &Rules, books: &mut Books) {
         let Asking::Asked(question) = std::mem::replace(&mut self.asking, Asking::Nobody) else {
             return;
         };
         match answer {
             Answer::Passes(wait, paid) => {
-                self.asking = Asking::Charged(question, paid, after(now, wait));
-                self.hand_on(rules, books, now);
+                self.asking = Asking::Charged(question, paid, books.after(wait));
+                self.hand_on(rules, books);
             }
-            Answer::Denied(span) => self.refused = Some((question, after(now, span))),
-            Answer::Failed(why) if self.queue.wish(question.place).is_some() => {
-                self.end(question.place, Outcome::Ends(why), rules, books);
-            }
-            Answer::Failed(_) => {}
+            Answer::Denied(span) => self.refused = Some((question, books.after(span))),
+            Answer::Failed(why) => self.end(question.place, Outcome::Ends(why), rules, books),
         }
-        self.stir(rules, books, now);
+        self.stir(rules, books);
     }
 
     /// The driver is gone before its time: whoever is polled next starts another.
     pub(crate) fn driver_gone(&mut self, books: &mut Books) {
-        self.driver = Driver::Absent;
+        self.driver = Worker::Absent;
         if matches!(self.asking, Asking::Asked(_)) {
             self.asking = Asking::Nobody;
         }
-        books.wakes.extend(self.queue.take_wakers());
+        books.effects.wakes.extend(self.queue.take_wakers());
+    }
+
+    /// What the keeper of shared permits has to do.
+    pub(crate) fn keep(&mut self, waker: &Waker, rules: &Rules, books: &mut Books) -> Keep {
+        let Some(sharing) = &rules.sharing else { return Keep::Over };
+        let (in_use, wanted) = (self.in_use(), self.wanted(rules));
+        let keep = self.lease.step(in_use, wanted, sharing.lease, books.now);
+        match keep {
+            Keep::Over => self.keeper = Worker::Absent,
+            _ => self.keeper.sleeps(waker),
+        }
+        keep
+    }
+
+    /// Takes the answer to what the keeper said.
+    pub(crate) fn kept(
+        &mut self,
+        answer: Result<Held, StoreError>,
+        pause: Duration,
+        rules: &Rules,
+        books: &mut Books,
+    ) {
+        let Some(sharing) = &rules.sharing else { return };
+        self.lease.answered(&answer, pause, sharing.lease, books.now);
+        self.let_go(rules, books);
+        while !self.has_room(rules, books)
+            && let Some((place, wish)) = self.queue.first()
+            && wish.patience == Patience::Now
+        {
+            let why = answer.as_ref().err().map_or(Kind::Busy(None), |e| Kind::Store(e.clone()));
+            self.end(place, Outcome::Ends(why), rules, books);
+        }
+        self.stir(rules, books);
+    }
+
+    /// The keeper is gone before its time.
+    pub(crate) fn keeper_gone(&mut self, books: &mut Books) {
+        self.keeper = Worker::Absent;
+        self.lease = Lease::default();
+        books.effects.wakes.extend(self.queue.take_wakers());
     }
 
     /// The earliest instant at which the call of this place goes, as the line stands.
-    pub(crate) fn due(&self, place: Place, rules: &Rules, now: Instant) -> Option<Instant> {
+    pub(crate) fn due(&self, place: Place, rules: &Rules, books: &Books) -> Option<Instant> {
         match &self.asking {
             Asking::Charged(question, _, due) if question.place == place => Some(*due),
-            _ => self.earliest(self.queue.cost_up_to(place), rules, now),
+            _ => self.earliest(self.queue.cost_up_to(place), rules, books),
         }
     }
 
     /// When at the earliest the last of calls goes that cost so much, the first in the line among
     /// them. Nobody knows where nobody was refused, or a permit is missing.
-    fn earliest(&self, cost: u128, rules: &Rules, now: Instant) -> Option<Instant> {
-        let (refused, until) = self.refused.as_ref().filter(|(_, until)| *until > now)?;
+    fn earliest(&self, cost: u128, rules: &Rules, books: &Books) -> Option<Instant> {
+        let (refused, until) = self.refused.as_ref().filter(|(_, until)| *until > books.now)?;
         let (_, first) = self.queue.first()?;
         if !refused.covers(first) {
             return None;
         }
         let behind = cost.saturating_sub(first.cost.into());
-        let later = forecast::later(rules.limits(), first.cost.into(), behind);
-        Some(after(*until, later))
+        until.checked_add(forecast::later(rules.limits(), first.cost.into(), behind).into())
     }
 
-    fn refused_for(&self, now: Instant) -> Option<Span> {
+    fn refused_for(&self, books: &Books) -> Option<Span> {
         let until = self.refused.as_ref()?.1;
-        until.checked_duration_since(now).filter(|left| !left.is_zero()).map(Span::from)
+        until.checked_duration_since(books.now).filter(|left| !left.is_zero()).map(Span::from)
+    }
+
+    /// Permits that are out, and the one that is kept for whom the store is asked.
+    fn in_use(&self) -> u32 {
+        self.held.saturating_add(u32::from(!matches!(self.asking, Asking::Nobody)))
+    }
+
+    /// Permits that would be out if there were as many as one likes.
+    fn wanted(&self, rules: &Rules) -> u32 {
+        let most = rules.sharing.as_ref().map_or(u32::MAX, |sharing| sharing.most);
+        let most = most.min(rules.max_in_flight.unwrap_or(u32::MAX)).max(self.in_use());
+        let all = u32::try_from(self.queue.len()).unwrap_or(u32::MAX).saturating_add(self.held);
+        all.max(self.in_use()).min(most)
     }
 
     /// Whether one more permit may go out.
-    fn has_room(&self, rules: &Rules) -> bool {
-        let reserved = u32::from(!matches!(self.asking, Asking::Nobody));
-        rules.max_in_flight.is_none_or(|most| self.held.saturating_add(reserved) < most)
+    fn has_room(&self, rules: &Rules, books: &Books) -> bool {
+        let in_use = self.in_use();
+        rules.max_in_flight.is_none_or(|most| in_use < most)
+            && (rules.sharing.is_none() || in_use < self.lease.cap(books.now))
+    }
+
+    /// Whether one who comes now might go at once.
+    fn is_open(&self, rules: &Rules, books: &Books) -> bool {
+        let in_use = self.in_use();
+        self.queue.is_empty()
+            && self.turn == Turn::Free
+            && match &rules.sharing {
+                None => self.has_room(rules, books),
+                Some(sharing) => {
+                    rules.max_in_flight.is_none_or(|most| in_use < most)
+                        && (in_use < self.lease.cap(books.now)
+                            || in_use < sharing.most && self.lease.may_grow(books.now))
+                }
+            }
     }
 
     /// Whether the driver would do anything if it looked now.
-    fn has_work(&self, rules: &Rules, now: Instant) -> bool {
-        let (Asking::Nobody, Some((_, wish))) = (&self.asking, self.queue.first()) else {
-            return self.queue.is_empty() && matches!(self.asking, Asking::Nobody);
-        };
-        if self.turn == Turn::Taken || !self.has_room(rules) {
+    fn has_work(&self, rules: &Rules, books: &Books) -> bool {
+        if !matches!(self.asking, Asking::Nobody) {
+            return false;
+        }
+        let Some((_, wish)) = self.queue.first() else { return true };
+        if self.turn == Turn::Taken || !self.has_room(rules, books) {
             return false;
         }
         match &self.refused {
-            Some((refused, until)) if *until > now && refused.covers(wish) => {
-                too_late(wish, *until, now).is_some()
+            Some((refused, until)) if *until > books.now && refused.covers(wish) => {
+                too_late(wish, *until, books.now).is_some()
             }
             _ => true,
+        }
+    }
+
+    fn rouse_keeper(&mut self, rules: &Rules, books: &mut Books) {
+        if rules.sharing.is_some() && self.lease.is_news(self.wanted(rules)) {
+            books.effects.wakes.extend(self.keeper.wake());
         }
     }
 
@@ -355,7 +394,7 @@ impl Line {
     fn let_go(&mut self, rules: &Rules, books: &mut Books) {
         while let (Turn::Free, Asking::Nobody) = (self.turn, &self.asking) {
             let Some((place, wish)) = self.queue.first() else { return };
-            if needs_store(wish, rules) || !self.has_room(rules) {
+            if needs_store(wish, rules) || !self.has_room(rules, books) {
                 return;
             }
             if matches!(wish.wants, Wants::Turn) {
@@ -374,26 +413,35 @@ impl Line {
 
     fn grant(&mut self, place: Place, paid: Paid, rules: &Rules, books: &mut Books) {
         self.held = self.held.saturating_add(1);
-        books.held = books.held.saturating_add(1);
+        books.stats.in_flight = books.stats.in_flight.saturating_add(1);
         self.end(place, Outcome::Goes(paid), rules, books);
     }
 
-    /// Takes a call out of the line and tells it why.
+    /// Takes a call out of the line, if it is there, and tells it why.
     fn end(&mut self, place: Place, outcome: Outcome, rules: &Rules, books: &mut Books) {
         if let Some(entry) = self.queue.remove(place, rules.bound) {
-            books.waiting = books.waiting.saturating_sub(1);
-            books.tell(place, entry.waker, outcome);
+            self.tell(place, entry, outcome, rules, books);
         }
+    }
+
+    fn tell(&self, place: Place, entry: Entry, outcome: Outcome, rules: &Rules, books: &mut Books) {
+        let head_start = entry.wish.priority.levels().saturating_mul(rules.head_start);
+        let waited = books.since(place.turn.saturating_add(head_start));
+        books.news(|| match &outcome {
+            Outcome::Ends(why) => News::Ends(Arc::clone(&self.key), why.clone().into()),
+            Outcome::Goes(_) => News::Goes(Arc::clone(&self.key), waited),
+        });
+        books.tell(place, entry, outcome);
     }
 
     /// What is charged for a call that has left belongs to the one that goes next, if it costs the
     /// same; else it is given back.
-    fn hand_on(&mut self, rules: &Rules, books: &mut Books, now: Instant) {
+    fn hand_on(&mut self, rules: &Rules, books: &mut Books) {
         while let Asking::Charged(question, _, due) = &mut self.asking {
             let asked = self.queue.wish(question.place).map(|wish| (question.place, wish));
             let next = asked.or_else(|| self.queue.first().filter(|(_, wish)| question.fits(wish)));
             let Some((place, wish)) = next else { break };
-            match too_late(wish, *due, now) {
+            match too_late(wish, *due, books.now) {
                 Some(why) => self.end(place, Outcome::Ends(why), rules, books),
                 None => {
                     question.place = place;
@@ -401,10 +449,11 @@ impl Line {
                 }
             }
         }
-        if let Asking::Charged(..) = &self.asking
-            && let Asking::Charged(_, paid, _) = std::mem::replace(&mut self.asking, Asking::Nobody)
-        {
-            books.back.push((Arc::clone(&self.key), paid));
+        match std::mem::replace(&mut self.asking, Asking::Nobody) {
+            Asking::Charged(_, paid, _) => {
+                books.effects.back.push((Arc::clone(&self.key), paid));
+            }
+            other => self.asking = other,
         }
     }
 }
@@ -436,10 +485,4 @@ fn too_late(wish: &Wish, due: Instant, now: Instant) -> Option<Kind> {
     } else {
         wish.deadline.filter(|deadline| *deadline < due).map(|_| Kind::Late)
     }
-}
-
-/// An instant so much later; a century where that is past what can be said.
-fn after(now: Instant, span: Span) -> Instant {
-    const CENTURY: std::time::Duration = std::time::Duration::from_secs(3_155_760_000);
-    now.checked_add(span.into()).unwrap_or_else(|| now + CENTURY)
 }

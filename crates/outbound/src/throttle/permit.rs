@@ -48,8 +48,11 @@ impl Permit {
         match &self.holds {
             Holds::One(hold) => hold.shared.give_back(&hold.key, paid),
             Holds::Several(holds) => {
-                if let Some(last) = holds.last() {
+                if let Some((last, before)) = holds.split_last() {
                     last.shared.give_back(&last.key, paid);
+                    for hold in before {
+                        hold.shared.with(|lines| lines.forgive(&hold.key));
+                    }
                 }
             }
         }
@@ -97,18 +100,18 @@ impl Hold {
     /// Lets the next one go, if there is room for it.
     pub(super) fn pass_on(mut self) -> Hold {
         self.turn = Passed::Yes;
-        self.shared.with(|lines, now| lines.pass_on(&self.key, now));
+        self.shared.with(|lines| lines.pass_on(&self.key));
         self
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        self.shared.with(|lines, now| {
+        self.shared.with(|lines| {
             if self.turn == Passed::No {
-                lines.pass_on(&self.key, now);
+                lines.pass_on(&self.key);
             }
-            lines.release(&self.key, now);
+            lines.release(&self.key);
         });
     }
 }

@@ -1,11 +1,13 @@
 //! What holds for all lines of a throttle.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tollgate_core::algorithm::Patience;
-use tollgate_core::{Limit, Limiter, Store};
+use tollgate_core::{Limit, Limiter, Permits, Store};
 
 use super::ask::{Distance, Part};
+use super::event::Listener;
 use super::queue::Bound;
 use crate::key::OwnKey;
 
@@ -15,8 +17,10 @@ pub(crate) struct Rules {
     pub(crate) limiter: Option<Limiter<dyn Store>>,
     /// Where the store of those limits is.
     pub(crate) distance: Distance,
-    /// How many permits of a key may be out at once.
+    /// How many permits of a key may be out at once, in this throttle.
     pub(crate) max_in_flight: Option<u32>,
+    /// How many may be out in all processes.
+    pub(crate) sharing: Option<Sharing>,
     /// Whether calls wait at all.
     pub(crate) patience: Patience,
     /// How many calls of a key may wait, at least one.
@@ -25,6 +29,21 @@ pub(crate) struct Rules {
     pub(crate) max_keys: usize,
     /// What a level of priority is worth, in microseconds.
     pub(crate) head_start: i64,
+    /// Whoever is told of events.
+    pub(crate) listener: Option<Listener>,
+}
+
+/// Permits that are shared with other processes.
+#[derive(Clone)]
+pub(crate) struct Sharing {
+    pub(crate) permits: Arc<dyn Permits>,
+    pub(crate) name: Arc<str>,
+    /// How many may be out in all processes.
+    pub(crate) most: u32,
+    /// For how long a process that says nothing more keeps what it has.
+    pub(crate) lease: Duration,
+    /// This throttle among all holders.
+    pub(crate) holder: u64,
 }
 
 impl Rules {

@@ -5,27 +5,32 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
 use super::ask::{self, Distance, Paid, Part};
-use super::line::{Looks, Step};
+use super::books::Effects;
+use super::event::Listener;
+use super::lease::Keep;
 use super::lines::Lines;
-use super::rules::Rules;
+use super::rules::{Rules, Sharing};
+use super::step::{Looks, Step};
 use super::wish::{Outcome, Place, Wish};
 use crate::error::Error;
 use crate::key::OwnKey;
 use crate::sync::{Mutex, now, whole};
 
-/// How many calls the lock is kept for at most, where stores answer at once.
+/// How many calls are let go at most before others have the lock.
 const BATCH: usize = 64;
 
 /// What the clones of a throttle share.
 pub(crate) struct Shared {
     /// A number of its own: who goes through several throttles enters them in this order.
     pub(crate) id: u64,
-    lines: Mutex<Lines>,
+    /// Permits it shares with other processes.
+    pub(crate) sharing: Option<Sharing>,
     /// Told when a throttle that takes no more calls has none left.
     pub(crate) drained: Notify,
+    listener: Option<Listener>,
+    lines: Mutex<Lines>,
 }
 
 /// What becomes of a call right after it has come.
@@ -39,54 +44,72 @@ pub(crate) enum Came {
 
 impl Shared {
     pub(crate) fn new(id: u64, rules: Rules) -> Shared {
-        Shared { id, lines: Mutex::new(Lines::new(rules, now())), drained: Notify::new() }
+        Shared {
+            id,
+            sharing: rules.sharing.clone(),
+            drained: Notify::new(),
+            listener: rules.listener.clone(),
+            lines: Mutex::new(Lines::new(rules, now())),
+        }
     }
 
-    /// Does one thing to the lines, and whatever follows from it once the lock is let go.
-    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Lines, Instant) -> T) -> T {
+    /// Does one thing to the lines, and once the lock is let go whatever follows from it.
+    pub(crate) fn with<T>(self: &Arc<Self>, act: impl FnOnce(&mut Lines) -> T) -> T {
         let mut lines = whole(self.lines.lock());
         // Read under the lock, so that times never run against the order of events.
-        let out = act(&mut lines, now());
-        let wakes = std::mem::take(&mut lines.books().wakes);
-        let back = std::mem::take(&mut lines.books().back);
+        lines.at(now());
+        let out = act(&mut lines);
+        let effects = lines.effects();
         let is_drained = lines.is_drained();
         drop(lines);
-        wakes.into_iter().for_each(Waker::wake);
-        for (key, paid) in back {
-            self.give_back(&key, paid);
-        }
+        self.follow(effects);
         if is_drained {
             self.drained.notify_waiters();
         }
         out
     }
 
+    fn follow(self: &Arc<Self>, effects: Effects) {
+        effects.wakes.into_iter().for_each(Waker::wake);
+        for (key, paid) in effects.back {
+            self.give_back(&key, paid);
+        }
+        if let Some(listener) = &self.listener {
+            effects.news.iter().for_each(|news| news.tell(listener));
+        }
+    }
+
     /// A call comes.
-    pub(crate) fn enter(&self, key: &Arc<OwnKey>, wish: Wish) -> Result<Came, Error> {
-        self.with(|lines, now| {
-            let place = lines.enter(key, wish, now)?;
-            while let Step::More = look(lines, key, Looks::Passer, now) {}
-            lines.stir(key, now);
-            Ok(lines.hear(place).map_or(Came::Waits(place), Came::Told))
+    pub(crate) fn enter(self: &Arc<Self>, key: &Arc<OwnKey>, wish: Wish) -> Result<Came, Error> {
+        self.with(|lines| {
+            let place = lines.enter(key, wish)?;
+            while let Step::More = look(lines, key, Looks::Passer) {}
+            lines.stir(key);
+            Ok(lines.came(key, place).map_or(Came::Waits(place), Came::Told))
         })
     }
 
     /// What the driver of a line has to do. Stores that answer at once have been asked then.
-    pub(crate) fn step(&self, key: &Arc<OwnKey>, waker: &Waker) -> Step {
-        self.with(|lines, now| look(lines, key, Looks::Driver(waker), now))
+    pub(crate) fn step(self: &Arc<Self>, key: &Arc<OwnKey>, waker: &Waker) -> Step {
+        self.with(|lines| look(lines, key, Looks::Driver(waker)))
     }
 
-    /// Gives back what was charged for nobody, and lets look again who is refused because of it.
-    pub(crate) fn give_back(&self, key: &Arc<OwnKey>, paid: Paid) {
+    /// What the keeper of a line's shared permits has to do, and the number of its message.
+    pub(crate) fn keep(self: &Arc<Self>, key: &Arc<OwnKey>, waker: &Waker) -> (Keep, u64) {
+        self.with(|lines| lines.keep(key, waker))
+    }
+
+    /// Gives back what was charged for nobody, and has those look again who are refused because of it.
+    pub(crate) fn give_back(self: &Arc<Self>, key: &Arc<OwnKey>, paid: Paid) {
         if !paid.is_nothing() {
-            paid.give_back();
-            self.with(|lines, now| lines.forgive(key, now));
+            let (shared, key) = (Arc::clone(self), Arc::clone(key));
+            paid.give_back(move || shared.with(|lines| lines.forgive(&key)));
         }
     }
 
-    /// The limits of this throttle, for a call that is charged by several.
-    pub(crate) fn part(&self, key: &Arc<OwnKey>) -> Option<Part> {
-        self.with(|lines, _| lines.rules().part(key))
+    /// The limits of this throttle as those that charge this key.
+    pub(crate) fn part(self: &Arc<Self>, key: &Arc<OwnKey>) -> Option<Part> {
+        self.with(|lines| lines.rules().part(key))
     }
 }
 
@@ -97,9 +120,9 @@ impl fmt::Debug for Shared {
 }
 
 /// What there is to do for a line, once stores that answer at once have been asked for a batch.
-fn look(lines: &mut Lines, key: &Arc<OwnKey>, looks: Looks<'_>, now: Instant) -> Step {
+fn look(lines: &mut Lines, key: &Arc<OwnKey>, looks: Looks<'_>) -> Step {
     for _ in 0..BATCH {
-        let step = lines.step(key, looks, now);
+        let step = lines.step(key, looks);
         let Step::Ask(question) = &step else { return step };
         let own;
         let parts = match &question.terms {
@@ -113,7 +136,7 @@ fn look(lines: &mut Lines, key: &Arc<OwnKey>, looks: Looks<'_>, now: Instant) ->
             return step;
         }
         let answer = ask::ask_now(parts, question.cost, question.patience);
-        lines.answered(key, answer, now);
+        lines.answered(key, answer);
     }
     Step::More
 }

@@ -8,14 +8,14 @@ use std::task::{Context, Poll, ready};
 use tokio::time::Instant;
 
 use super::ask::Paid;
-use super::driver;
-use super::line::Drive;
 use super::permit::Hold;
 use super::shared::{Came, Shared};
+use super::step::{Lacks, Start};
 use super::wish::{Outcome, Place, Wants, Wish};
-use crate::error::{Error, Kind};
+use super::{driver, keeper};
+use crate::error::Error;
 use crate::key::OwnKey;
-use crate::sync::{Timer, timer};
+use crate::sync::{Timer, now, timer};
 
 /// A call in a line: a future that ends when it may go, or is told that it does not. Dropped, it leaves
 /// the line, and frees and gives back whatever it was granted and has not heard of.
@@ -60,9 +60,10 @@ impl Ticket {
 
     /// The earliest instant at which it goes, as the line stands; now if it may go.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.shared.with(|lines, now| match self.state {
-            State::Waits(place) if !lines.is_told(place) => lines.due(&self.key, place, now),
-            _ => Some(now),
+        let State::Waits(place) = self.state else { return Some(now()) };
+        self.shared.with(|lines| match lines.has_told(place) {
+            true => Some(now()),
+            false => lines.due(&self.key, place),
         })
     }
 
@@ -71,10 +72,9 @@ impl Ticket {
     /// # Panics
     /// Outside a tokio runtime with timers, if it waits.
     pub(super) fn drive(&self) {
-        if let State::Waits(place) = self.state
-            && self.shared.with(|lines, _| lines.drive(&self.key, place)) == Drive::Start
-        {
-            driver::start(&self.shared, &self.key);
+        if let State::Waits(place) = self.state {
+            let lacks = self.shared.with(|lines| lines.lacks(&self.key, place));
+            self.supply(lacks);
         }
     }
 
@@ -93,14 +93,12 @@ impl Ticket {
         }
     }
 
-    /// Leaves the line, and takes what it was told.
-    fn leave(&mut self) -> Option<Outcome> {
-        match std::mem::replace(&mut self.state, State::Heard) {
-            State::Waits(place) => {
-                self.shared.with(|lines, now| lines.leave(&self.key, place, now))
-            }
-            State::Told(outcome) => Some(outcome),
-            State::Heard => None,
+    fn supply(&self, lacks: Lacks) {
+        if lacks.driver == Start::Yes {
+            driver::start(&self.shared, &self.key);
+        }
+        if lacks.keeper == Start::Yes {
+            keeper::start(&self.shared, &self.key);
         }
     }
 }
@@ -109,36 +107,39 @@ impl Future for Ticket {
     type Output = Result<(Hold, Paid), Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let place = match self.state {
+        let place = match std::mem::replace(&mut self.state, State::Heard) {
             State::Waits(place) => place,
-            State::Told(_) => {
-                let told = self.leave().unwrap_or(Outcome::Ends(Kind::Stopped));
-                return Poll::Ready(self.end(told));
-            }
+            State::Told(outcome) => return Poll::Ready(self.end(outcome)),
             State::Heard => return Poll::Pending,
         };
-        let (heard, drive) = self.shared.with(|lines, _| match lines.hear(place) {
-            Some(outcome) => (Some(outcome), Drive::No),
-            None => (None, lines.watch(&self.key, place, context.waker())),
+        let watched = self.shared.with(|lines| match lines.hear(place) {
+            Some(outcome) => Err(outcome),
+            None => Ok(lines.watch(&self.key, place, context.waker())),
         });
-        if let Some(outcome) = heard {
-            return Poll::Ready(self.end(outcome));
-        }
-        if drive == Drive::Start {
-            driver::start(&self.shared, &self.key);
+        match watched {
+            Err(outcome) => return Poll::Ready(self.end(outcome)),
+            Ok(lacks) => {
+                self.state = State::Waits(place);
+                self.supply(lacks);
+            }
         }
         let Some(deadline) = self.deadline else { return Poll::Pending };
         let timer = self.timer.get_or_insert_with(|| Box::pin(timer(deadline)));
         ready!(timer.as_mut().poll(context));
         // It may have been told in this very moment.
-        let told = self.leave().unwrap_or(Outcome::Ends(Kind::Late));
-        Poll::Ready(self.end(told))
+        let outcome = self.shared.with(|lines| lines.expire(&self.key, place));
+        Poll::Ready(self.end(outcome))
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        if let Some(outcome @ Outcome::Goes(_)) = self.leave()
+        let told = match std::mem::replace(&mut self.state, State::Heard) {
+            State::Waits(place) => self.shared.with(|lines| lines.leave(&self.key, place)),
+            State::Told(outcome) => Some(outcome),
+            State::Heard => None,
+        };
+        if let Some(outcome @ Outcome::Goes(_)) = told
             && let Ok((hold, paid)) = self.end(outcome)
         {
             // First what is charged: who goes next may need it.

@@ -1,18 +1,24 @@
 //! Throttles over a store that counts by the timers' own clock, which stands still between events.
 
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use tokio::time::Instant;
-use tollgate_core::{Algorithm, Clock, Limit, Limiter, Span, Store, Tick};
+use tokio::time::{Instant, sleep};
+use tollgate_core::{
+    Algorithm, Charge, Clock, Decision, Limit, Limiter, Mode, Receipt, Reply, Span, Store, Tick,
+};
 use tollgate_memory::Memory;
-use tollgate_outbound::{Error, Throttle};
+use tollgate_outbound::Error;
 
 /// The clock of the timers, from a whole day on, so that windows begin where it does.
-pub struct Paused(Instant);
+pub(crate) struct Paused(Instant);
 
 impl Paused {
-    pub fn new() -> Paused {
+    pub(crate) fn new() -> Paused {
         Paused(Instant::now())
     }
 }
@@ -23,107 +29,140 @@ impl Clock for Paused {
     }
 }
 
-pub fn limit(quota: &str, algorithm: Algorithm) -> Limit {
+pub(crate) fn limit(quota: &str, algorithm: Algorithm) -> Limit {
     Limit::builder("test", quota.parse().unwrap()).algorithm(algorithm).build().unwrap()
 }
 
-pub fn bucket(quota: &str) -> Limit {
+pub(crate) fn bucket(quota: &str) -> Limit {
     limit(quota, Algorithm::TokenBucket)
 }
 
 /// A store in this process, by the clock of the timers.
-pub fn memory() -> Arc<Memory> {
+pub(crate) fn memory() -> Arc<Memory> {
     Arc::new(Memory::builder().max_entries(10_000).clock(Paused::new()).build().unwrap())
 }
 
-pub fn limiter(limit: Limit) -> Limiter<Memory> {
+pub(crate) fn limiter(limit: Limit) -> Limiter<Memory> {
     Limiter::over(memory(), [limit])
 }
 
-/// The same limits over a store that is not known to be in this process, and answers after a while.
-pub fn away(limit: Limit) -> Limiter<dyn Store> {
-    Limiter::over(Arc::new(Away(memory(), Duration::from_millis(1))) as Arc<dyn Store>, [limit])
+/// The same limits over a store that answers after two milliseconds.
+pub(crate) fn away(near: &Limiter<Memory>) -> Limiter<dyn Store> {
+    let store: Arc<dyn Store> = Arc::new(Away(near.store().clone()));
+    Limiter::over(store, near.limits().iter().cloned())
 }
 
-/// A store that answers as if over a network.
-pub struct Away(pub Arc<Memory>, pub Duration);
+/// A store as if over a network: a millisecond there, a millisecond back.
+pub(crate) struct Away(Arc<Memory>);
+
+const WAY: Duration = Duration::from_millis(1);
 
 impl Store for Away {
     fn decide<'a, 'l: 'a>(
         &'a self,
-        mode: tollgate_core::Mode,
-        charges: &'a [tollgate_core::Charge<'l, 'a>],
-    ) -> tollgate_core::Reply<'a, tollgate_core::Decision<'l>> {
-        tollgate_core::Reply::later(async move {
-            tokio::time::sleep(self.1 / 2).await;
+        mode: Mode,
+        charges: &'a [Charge<'l, 'a>],
+    ) -> Reply<'a, Decision<'l>> {
+        Reply::later(async move {
+            sleep(WAY).await;
             let decision = self.0.decide(mode, charges).await;
-            tokio::time::sleep(self.1 / 2).await;
+            sleep(WAY).await;
             decision
         })
     }
 
-    fn give<'a>(
-        &'a self,
-        receipt: tollgate_core::Receipt<'a>,
-        actual: u64,
-    ) -> tollgate_core::Reply<'a, ()> {
-        tollgate_core::Reply::later(async move {
-            tokio::time::sleep(self.1 / 2).await;
+    fn give<'a>(&'a self, receipt: Receipt<'a>, actual: u64) -> Reply<'a, ()> {
+        Reply::later(async move {
+            sleep(WAY).await;
             self.0.give(receipt, actual).await
         })
     }
 }
 
-pub fn millis(millis: u64) -> Duration {
+pub(crate) fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
 /// When each of many calls went, by its number, in milliseconds since the log was begun.
 #[derive(Clone)]
-pub struct Log {
+pub(crate) struct Log {
     begun: Instant,
     gone: Arc<Mutex<Vec<(u32, u64)>>>,
 }
 
 impl Log {
-    pub fn new() -> Log {
+    pub(crate) fn new() -> Log {
         Log { begun: Instant::now(), gone: Arc::default() }
     }
 
-    pub fn add(&self, call: u32) {
+    pub(crate) fn add(&self, call: u32) {
         let at = u64::try_from(self.begun.elapsed().as_millis()).unwrap();
         self.gone.lock().unwrap().push((call, at));
     }
 
-    pub fn all(&self) -> Vec<(u32, u64)> {
+    pub(crate) fn all(&self) -> Vec<(u32, u64)> {
         self.gone.lock().unwrap().clone()
     }
 
-    pub fn order(&self) -> Vec<u32> {
+    pub(crate) fn order(&self) -> Vec<u32> {
         self.all().into_iter().map(|(call, _)| call).collect()
     }
 
-    pub fn times(&self) -> Vec<u64> {
+    pub(crate) fn times(&self) -> Vec<u64> {
         self.all().into_iter().map(|(_, at)| at).collect()
     }
 }
 
-/// Lets every task run until all wait for something.
-pub async fn settle() {
-    for _ in 0..20 {
+/// Lets every task run until all wait for something; no time passes.
+pub(crate) async fn settle() {
+    for _ in 0..50 {
         tokio::task::yield_now().await;
     }
 }
 
-pub fn refused(result: Result<impl Sized, Error>) -> Error {
+pub(crate) fn refused(result: Result<impl Sized, Error>) -> Error {
     match result {
         Ok(_) => panic!("it went"),
         Err(error) => error,
     }
 }
 
-/// How much of a key is left.
-pub fn left(throttle: &Throttle, limiter: &Limiter<Memory>, key: &str) -> u64 {
-    let _ = throttle;
-    limiter.peek(key, 0).remaining()
+/// A future that is polled by hand, and how often it was woken.
+pub(crate) struct Held<T> {
+    future: Pin<Box<dyn Future<Output = T> + Send>>,
+    wakes: Arc<Wakes>,
+}
+
+#[derive(Default)]
+struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl<T> Held<T> {
+    pub(crate) fn new(future: impl Future<Output = T> + Send + 'static) -> Held<T> {
+        Held { future: Box::pin(future), wakes: Arc::default() }
+    }
+
+    /// A future that has been polled once and waits.
+    pub(crate) fn waits(future: impl Future<Output = T> + Send + 'static) -> Held<T> {
+        let mut held = Held::new(future);
+        assert!(held.poll().is_none(), "it does not wait");
+        held
+    }
+
+    pub(crate) fn poll(&mut self) -> Option<T> {
+        let waker = Waker::from(self.wakes.clone());
+        match self.future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(out) => Some(out),
+            Poll::Pending => None,
+        }
+    }
+
+    pub(crate) fn wakes(&self) -> usize {
+        self.wakes.0.load(Ordering::Relaxed)
+    }
 }

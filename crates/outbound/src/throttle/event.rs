@@ -1,0 +1,46 @@
+//! What a throttle tells of its calls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate_core::Key;
+
+use crate::error::Error;
+use crate::key::OwnKey;
+
+/// What happened to a call of a key.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'e> {
+    /// It waits.
+    Waits(Key<'e>),
+    /// It goes, after so long.
+    Goes(Key<'e>, Duration),
+    /// It does not go.
+    Ends(Key<'e>, &'e Error),
+    /// It has ended, and its permit is free.
+    Freed(Key<'e>),
+}
+
+/// Whoever is told of events.
+pub(crate) type Listener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
+
+/// An event that is told once the lock is let go.
+#[derive(Debug)]
+pub(crate) enum News {
+    Waits(Arc<OwnKey>),
+    Goes(Arc<OwnKey>, Duration),
+    Ends(Arc<OwnKey>, Error),
+    Freed(Arc<OwnKey>),
+}
+
+impl News {
+    pub(crate) fn tell(&self, listener: &Listener) {
+        listener(&match self {
+            News::Waits(key) => Event::Waits(key.lent()),
+            News::Goes(key, waited) => Event::Goes(key.lent(), *waited),
+            News::Ends(key, why) => Event::Ends(key.lent(), why),
+            News::Freed(key) => Event::Freed(key.lent()),
+        });
+    }
+}
