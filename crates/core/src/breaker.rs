@@ -217,8 +217,7 @@ impl Breaker {
         now: Tick,
         jitter: u64,
     ) -> Option<Status> {
-        let counts = !circuit.mode().is_forced() && permit.role != Role::Bystander;
-        if !counts || permit.period != circuit.period {
+        if circuit.mode().is_forced() || permit.period != circuit.period {
             return None;
         }
         let is_slow = now.since(permit.began) > self.slow_above;
@@ -249,7 +248,7 @@ impl Breaker {
                     (trial.bad >= self.bad_probes).then_some(Phase::Open { until, again })?
                 }
             }
-            // No permit of this period was made in another phase.
+            // Bystanders; no other permit of this period was made in another phase.
             _ => return None,
         };
         circuit.turn(next);
