@@ -1,5 +1,12 @@
 //! What Tollgate's own layer writes is read back, in each of its dialects.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test ends by a panic"
+)]
+
 use std::convert::Infallible;
 use std::sync::Arc;
 

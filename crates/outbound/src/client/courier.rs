@@ -1,0 +1,274 @@
+//! One call, from its turn to its last try.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, Method, StatusCode};
+use tokio::time::{Instant, sleep, timeout_at};
+use tollgate_core::Span;
+
+use super::failure::{BoxError, Failure};
+use super::holds::SharedHolds;
+use super::known::later;
+use super::line::{Departed, Line, Patience};
+use super::lines::Lines;
+use crate::error::{CallError, Error, Kind};
+use crate::retry::{Repeat, Repeats, Retry, Tries};
+use crate::throttle::{Permit, Throttle};
+use crate::told::Told;
+use crate::wall;
+
+/// How many keys are known at once unless said otherwise.
+const KEYS: usize = 1024;
+
+/// Paces and repeats calls, whatever the client that makes them: what [`ClientLayer`] is made of, for
+/// clients that are no tower services.
+///
+/// Clones share what servers told.
+///
+/// [`ClientLayer`]: crate::ClientLayer
+#[derive(Clone, Debug)]
+pub struct Courier {
+    lines: Arc<Lines>,
+    longest_wait: Span,
+    longest_hold: Span,
+    within: Option<Span>,
+    retry: Option<Retry>,
+    holds: Option<SharedHolds>,
+    throttle: Option<Throttle>,
+}
+
+/// A call as a courier makes it.
+pub trait Errand: Send {
+    /// What the server answers.
+    type Answer: Send;
+
+    /// Makes one try, and keeps a copy of the request if that is asked for and possible.
+    fn send(&mut self, copy: Copies)
+    -> impl Future<Output = Result<Self::Answer, BoxError>> + Send;
+
+    /// Whether there is a request left to send.
+    fn can_be_sent(&self) -> bool;
+
+    /// What stands at the head of an answer.
+    fn head(answer: &Self::Answer) -> (StatusCode, &HeaderMap);
+}
+
+/// Whether another try may follow one that is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copies {
+    /// One may: keep a copy of the request if it can be copied.
+    Keep,
+    /// None will.
+    None,
+}
+
+/// An answer, and what it told.
+#[derive(Debug)]
+pub struct Delivered<A> {
+    /// The answer itself, whatever its status.
+    pub answer: A,
+    /// What it says of the server's limits.
+    pub told: Told,
+    /// Of the throttle, if there is one: to be held as long as the answer is read.
+    pub permit: Option<Permit>,
+}
+
+impl Default for Courier {
+    /// Waits of 30 s at most, holds of a day at most, 1,024 keys, no tries again.
+    fn default() -> Courier {
+        Courier {
+            lines: Arc::new(Lines::new(KEYS)),
+            longest_wait: Span::from_secs(30),
+            longest_hold: Span::DAY,
+            within: None,
+            retry: None,
+            holds: None,
+            throttle: None,
+        }
+    }
+}
+
+impl Courier {
+    /// The longest that a call waits before a try because of what its server told; one that would wait
+    /// longer fails at once, or as soon as that is known.
+    #[must_use]
+    pub fn longest_wait(self, longest: Span) -> Courier {
+        Courier { longest_wait: longest, ..self }
+    }
+
+    /// For how long what a server tells is believed. After that one call asks again.
+    #[must_use]
+    pub fn longest_hold(self, longest: Span) -> Courier {
+        Courier { longest_hold: longest, ..self }
+    }
+
+    /// How long a call may take in all, with its waits and tries, up to the head of its answer.
+    #[must_use]
+    pub fn within(self, span: Span) -> Courier {
+        Courier { within: Some(span), ..self }
+    }
+
+    /// How many keys are known at once; 0 is 1. Those that nothing is known of are forgotten first.
+    #[must_use]
+    pub fn keys(self, most: usize) -> Courier {
+        Courier { lines: Arc::new(Lines::new(most)), ..self }
+    }
+
+    /// Makes calls again that failed.
+    #[must_use]
+    pub fn retry(self, retry: Retry) -> Courier {
+        Courier { retry: Some(retry), ..self }
+    }
+
+    /// Shares what holds all calls with other processes.
+    #[must_use]
+    pub fn share_holds(self, holds: SharedHolds) -> Courier {
+        Courier { holds: Some(holds), ..self }
+    }
+
+    /// Takes a permit of this throttle for each try, at cost 1 under the key of the call; it is held
+    /// until the answer's body has ended. What the server told is waited out before.
+    #[must_use]
+    pub fn throttle(self, throttle: Throttle) -> Courier {
+        Courier { throttle: Some(throttle), ..self }
+    }
+
+    /// Makes a call of this method under `key`: waits for its turn, tries, and tries again.
+    ///
+    /// The answer is given back whatever its status; if no other try is made also one that refuses.
+    /// Dropped at any point, it leaves nothing behind.
+    ///
+    /// # Errors
+    /// [`CallError::NotMade`] when not one try was made; [`CallError::Failed`] when the last one brought
+    /// no answer, or an [`Error`] that is late or busy kept another from being made.
+    pub async fn deliver<E: Errand>(
+        &self,
+        key: &str,
+        method: &Method,
+        repeat: Repeat,
+        mut errand: E,
+    ) -> Result<Delivered<E::Answer>, CallError<Failure>> {
+        let line = self.lines.of(key);
+        let deadline = self.within.map(|within| later(Instant::now(), within));
+        let repeats = if repeat.allows(method) { Repeats::Allowed } else { Repeats::OnlyUnsent };
+        let mut tries = self.retry.as_ref().map(|retry| Tries::new(retry, repeats));
+        let first = self.depart(key, &line, deadline).await;
+        let (mut departed, mut permit) = first.map_err(CallError::NotMade)?;
+        line.first_try();
+        loop {
+            let copy = match &tries {
+                Some(tries) if tries.may_follow() => Copies::Keep,
+                _ => Copies::None,
+            };
+            let (outcome, wait) = match in_time(errand.send(copy), deadline).await {
+                Ok(answer) => {
+                    let (status, headers) = E::head(&answer);
+                    let told = Told::read(status, headers, wall::now());
+                    self.learn(key, departed, &told).await;
+                    let wait = tries.as_mut().and_then(|tries| tries.after_answer(status, &told));
+                    (Ok(Delivered { answer, told, permit }), wait)
+                }
+                Err(error) => {
+                    drop((departed, permit));
+                    let wait = tries.as_mut().and_then(|tries| tries.after_failure(&*error));
+                    (Err(CallError::Failed(Failure::new(error))), wait)
+                }
+            };
+            let (Some(wait), Some(retry)) = (wait, &self.retry) else { return outcome };
+            if !errand.can_be_sent() || !self.fits(wait.max(line.free_in()), deadline) {
+                return outcome;
+            }
+            let Some(another) = line.another_try(retry.budgeted()) else { return outcome };
+            // The connection, and whatever else the answer holds, is free meanwhile.
+            drop(outcome);
+            sleep(Duration::from(wait)).await;
+            let failed = |error: Error| CallError::Failed(Failure::new(error));
+            (departed, permit) = self.depart(key, &line, deadline).await.map_err(failed)?;
+            another.made();
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn line(&self, key: &str) -> Arc<Line> {
+        self.lines.of(key)
+    }
+
+    /// Waits until a call may leave, and lets it.
+    async fn depart<'l>(
+        &self,
+        key: &str,
+        line: &'l Line,
+        deadline: Option<Instant>,
+    ) -> Result<(Departed<'l>, Option<Permit>), Error> {
+        let patience = Patience::new(self.longest_wait, deadline);
+        loop {
+            let turn = line.turn(patience).await?;
+            if let Some(held) = self.held(key).await {
+                line.hold(held.min(self.longest_hold));
+                continue;
+            }
+            let Some(throttle) = &self.throttle else {
+                if let Some(departed) = line.depart() {
+                    return Ok((departed, None));
+                }
+                continue;
+            };
+            // The throttle has lines of its own, in which many wait at once.
+            drop(turn);
+            let permit = self.permit(throttle, key, deadline).await?;
+            match line.depart() {
+                Some(departed) => return Ok((departed, Some(permit))),
+                // Something was told meanwhile that has to be waited for.
+                None => permit.give_back(),
+            }
+        }
+    }
+
+    async fn permit(
+        &self,
+        throttle: &Throttle,
+        key: &str,
+        deadline: Option<Instant>,
+    ) -> Result<Permit, Error> {
+        let call = throttle.call(key);
+        let call = match deadline {
+            Some(deadline) => call.within(deadline.saturating_duration_since(Instant::now())),
+            None => call,
+        };
+        call.acquire().await
+    }
+
+    /// How long another process was told to wait.
+    async fn held(&self, key: &str) -> Option<Span> {
+        self.holds.as_ref()?.held(key).await
+    }
+
+    async fn learn(&self, key: &str, departed: Departed<'_>, told: &Told) {
+        departed.answered(told, self.longest_hold);
+        if let (Some(holds), Some(span)) = (&self.holds, told.retry_after()) {
+            holds.hold(key, span.min(self.longest_hold)).await;
+        }
+    }
+
+    /// Whether the caller would rather wait this long than have what there is.
+    fn fits(&self, wait: Span, deadline: Option<Instant>) -> bool {
+        let before = |deadline| later(Instant::now(), wait) < deadline;
+        wait <= self.longest_wait && deadline.is_none_or(before)
+    }
+}
+
+/// What comes of a try before the deadline.
+async fn in_time<A>(
+    sent: impl Future<Output = Result<A, BoxError>>,
+    deadline: Option<Instant>,
+) -> Result<A, BoxError> {
+    match deadline {
+        None => sent.await,
+        Some(deadline) => match timeout_at(deadline, sent).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(Error::from(Kind::Late).into()),
+        },
+    }
+}
