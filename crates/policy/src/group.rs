@@ -116,6 +116,11 @@ impl Group {
         })
     }
 
+    /// Has none of its limits refuse what it cannot tell apart.
+    pub(crate) fn refuse_nothing(&mut self) {
+        self.names.clear();
+    }
+
     fn asked_by(&mut self, part: &KeyPart, member: &Member<'_>) {
         let name = match self.names.iter_mut().find(|name| name.part == *part) {
             Some(name) => name,

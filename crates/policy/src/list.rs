@@ -81,6 +81,12 @@ impl List {
         Ok(())
     }
 
+    /// The parts of a request that it looks at.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &KeyPart> {
+        let client = (!self.networks.is_empty()).then_some(&CLIENT);
+        client.into_iter().chain(self.values.iter().map(|(part, _)| part))
+    }
+
     /// Whether the request is on the list.
     #[inline]
     pub(crate) fn find<R: Request + ?Sized>(&self, request: &R) -> Listed<'_> {

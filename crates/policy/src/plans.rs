@@ -91,6 +91,11 @@ impl Plans {
         Plans { otherwise: Some(plan.into()), ..self }
     }
 
+    /// The parts of a request that tell its plan.
+    pub(crate) fn asked(&self) -> impl Iterator<Item = KeyPart> {
+        self.told_by.iter().chain(self.listed.as_ref().map(|listed| &listed.by)).cloned()
+    }
+
     /// Whether no request ever has a plan.
     pub(crate) fn is_empty(&self) -> bool {
         self.told_by.is_empty() && self.listed.is_none() && self.otherwise.is_none()

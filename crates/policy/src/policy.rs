@@ -3,6 +3,7 @@
 mod builder;
 mod explain;
 mod overrides;
+mod replayed;
 mod select;
 mod view;
 mod whose;

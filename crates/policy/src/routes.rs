@@ -113,6 +113,11 @@ impl Routes {
         Routes { literal, by_name: by_name.collect(), open: layers(&others), nodes }
     }
 
+    /// The limits of each pattern.
+    pub(crate) fn groups_mut(&mut self) -> impl Iterator<Item = &mut Group> {
+        self.nodes.iter_mut().map(|node| &mut node.group)
+    }
+
     /// All that match `path`.
     pub(crate) fn find(&self, path: &str) -> Found<'_> {
         if self.nodes.is_empty() {

@@ -190,6 +190,15 @@ impl When {
         own.chain(self.exceptions.iter().flat_map(When::named_parts)).collect()
     }
 
+    /// The parts of a request that are asked for beyond method and path, also in exceptions.
+    pub(crate) fn asked(&self) -> Vec<KeyPart> {
+        let own = self.conditions.iter().filter_map(|condition| match condition.subject() {
+            Subject::Part(part) => Some(part.clone()),
+            Subject::Time(_) => None,
+        });
+        own.chain(self.exceptions.iter().flat_map(When::asked)).collect()
+    }
+
     /// The header or query parameter it asks for that is given more than once, if any.
     pub(crate) fn unclear(&self, asked: &impl Asked) -> Option<&KeyPart> {
         self.named_parts().into_iter().find(|part| asked.named(part) == Given::Several)
