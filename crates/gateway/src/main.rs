@@ -30,6 +30,7 @@ mod probes;
 mod problem;
 mod proxy_protocol;
 mod reload;
+mod replay;
 mod route;
 mod schema;
 mod serve;
@@ -52,6 +53,7 @@ use http::{Method, Uri};
 
 use assemble::Plan;
 use described::{Described, HeaderLine};
+use replay::Replay;
 use shared::Asker;
 use watch::Watch;
 
@@ -147,6 +149,13 @@ Exit codes:
         #[arg(long = "claim", value_name = "NAME=VALUE", value_parser = claim)]
         claims: Vec<(String, String)>,
     },
+    /// Say what the limits of a file would have done to the requests of an access log.
+    ///
+    /// Requests are decided by the code that decides live, as of the times in the log: who would have been
+    /// refused or delayed, by which limit, and how much of their traffic. The format of the log is
+    /// recognised: common, combined, or JSON lines of nginx, Caddy, Traefik or Envoy.
+    #[command(after_long_help = Replay::EXAMPLES)]
+    Replay(Replay),
     /// Print the JSON schema of a file of limits, by which editors complete and check it.
     ///
     /// Editors that know TOML by taplo (Even Better TOML, Helix, Zed, Neovim) take it when the first
@@ -200,6 +209,7 @@ fn main() -> ExitCode {
                 Ok(say(&wait_for(explained)??)?)
             })
         }
+        Command::Replay(replay) => end(replay.run()),
         Command::Schema => end(say(&schema::TEXT).map_err(Ended::from)),
     }
 }

@@ -1,0 +1,164 @@
+//! `tollgate replay`: what the limits of a file would have done to the requests of a log.
+
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tollgate_core::Span;
+use tollgate_http::Clients;
+use tollgate_policy::Policy;
+use tollgate_policy::config::{Problems, Reading, Source as File, process_environment};
+use tollgate_replay::{
+    Effects, Fields, Format, Log, LogOptions, Names, ReplayError, ReplayOptions, Replayed, Source,
+    Window, replay, report, wanted,
+};
+
+use crate::{Ended, complain, say};
+
+/// Says what the limits of a file would have done to the requests of a log.
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// Access logs: files, patterns of files between quotes, or `-` for standard input; plain, gzip or
+    /// zstd. Parts of one log may be given in any order.
+    #[arg(required = true, value_name = "LOG")]
+    logs: Vec<String>,
+    /// The file with the limits. Of its other sections only `ipv6_prefix` of `[client]` is read.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// The format of the logs, instead of the one that is recognised: common, combined, host-common,
+    /// host-combined, json, caddy, traefik or envoy.
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<Format>,
+    /// Where a field stands in JSON lines, as `client=remote_ip` or `header:x-api-key=req.key`; may be
+    /// given more than once. Fields are time, client, user, request, method, path, host, status,
+    /// bytes, length, took, certificate, header:NAME, cookie:NAME and claim:NAME.
+    #[arg(long = "field", value_name = "FIELD=NAME")]
+    fields: Vec<String>,
+    /// Within how much time lines are put in order, up to 1h.
+    #[arg(long, value_name = "SPAN", default_value_t = Window::default().span)]
+    window: Span,
+    /// Have all limits only watch, each counted as it would be live with `shadow = true`.
+    #[arg(long)]
+    shadow: bool,
+    /// Call clients by a keyed hash instead of their addresses; the key is of this run alone.
+    #[arg(long)]
+    mask: bool,
+    /// What to print.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    format: Output,
+    /// How many keys are counted at most.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1_000_000)]
+    keys: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// A summary with small charts.
+    Text,
+    /// One JSON object.
+    Json,
+    /// A table of limits, clients and routes.
+    Csv,
+}
+
+impl Replay {
+    pub(crate) const EXAMPLES: &'static str = "\
+Examples:
+  tollgate replay access.log --config limits.toml
+  tollgate replay 'logs/access.log*' --config limits.toml --mask --format json
+  zcat old.gz | tollgate replay - --config limits.toml --shadow
+
+Exit codes:
+  0  the log was replayed, whatever became of its requests
+  1  a log cannot be read, or has no format that is known
+  2  the file of limits, or the command line, cannot be used";
+
+    /// Replays, and prints what came of it.
+    pub(crate) fn run(self) -> Result<(), Ended> {
+        let names = if self.mask { Names::masked() } else { Names::Shown };
+        let format = self.format;
+        let replayed = self.replayed()?;
+        let text = match format {
+            Output::Text => report::text(&replayed, &names),
+            Output::Json => report::json(&replayed, &names),
+            Output::Csv => report::csv(&replayed, &names),
+        };
+        Ok(say(&text)?)
+    }
+
+    fn replayed(self) -> Result<Replayed, Ended> {
+        let (policy, problems) = read_policy(&self.config)?;
+        complain(&problems);
+        let mut fields = Fields::default();
+        for field in &self.fields {
+            fields = fields.with(field).map_err(unusable)?;
+        }
+        let mut sources = Vec::new();
+        for log in &self.logs {
+            sources.extend(Source::meant_by(log).map_err(failed)?);
+        }
+        let window = Window { span: self.window, ..Window::default() };
+        let options =
+            LogOptions { format: self.log_format, fields, wanted: wanted(&policy), window };
+        let log = Log::open(sources, options).map_err(failed)?;
+        let effects = if self.shadow { Effects::Shadow } else { Effects::AsGiven };
+        let options = ReplayOptions { effects, keys: Some(self.keys) };
+        let bar = bar(log.size());
+        let limits = self.config.display().to_string();
+        let replayed =
+            replay(log, policy, &limits, options, |bytes| bar.set_position(bytes), |_| ());
+        bar.finish_and_clear();
+        replayed.map_err(failed)
+    }
+}
+
+fn failed(error: ReplayError) -> Ended {
+    Ended::Failed(error.to_string())
+}
+
+fn unusable(error: ReplayError) -> Ended {
+    Ended::Unusable(format!("tollgate: {error}\n"))
+}
+
+/// The limits of a file, and warnings. What the file says of servers is for the machine that serves, and
+/// is not looked at.
+fn read_policy(file: &Path) -> Result<(Policy, Problems), Ended> {
+    let source = File::read(file).map_err(|error| Ended::Unusable(format!("{error}\n")))?;
+    let reading = Reading::new(source, &process_environment);
+    let mut root = reading.root();
+    for section in ["server", "store", "answer", "jwt", "upstream", "route"] {
+        drop(root.take(section));
+    }
+    let clients = root.section("client").map(Clients::read);
+    let policy = Policy::read(&mut root);
+    drop(root);
+    let problems = reading.finish();
+    match policy {
+        Some(policy) if !problems.has_errors() => {
+            let bits = clients.and_then(|clients| clients.ipv6_bits());
+            let policy = match bits {
+                Some(bits) => policy.with_ipv6_prefix(bits),
+                None => policy,
+            };
+            Ok((policy, problems))
+        }
+        _ => Err(Ended::Unusable(problems.to_string())),
+    }
+}
+
+/// How far the reading is, on standard error if that is a terminal.
+fn bar(size: Option<u64>) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    // Ten times a second, so that drawing costs nothing.
+    let target = ProgressDrawTarget::stderr_with_hz(10);
+    let form = match size {
+        Some(_) => "{bar:40} {binary_bytes} of {binary_total_bytes}, {eta} left",
+        None => "{binary_bytes} read",
+    };
+    let bar = ProgressBar::with_draw_target(size, target);
+    let style = ProgressStyle::with_template(form).expect("both forms are well-formed");
+    bar.with_style(style.progress_chars("█▉ "))
+}

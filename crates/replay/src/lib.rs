@@ -1,0 +1,54 @@
+//! What limits would have done to the requests of an access log.
+//!
+//! A [`Log`] gives its requests in the order of their times; a [`Replay`] decides each by the code that
+//! decides live, as of the time in the log; a [`Tally`] counts, in bounded memory, and is told as text,
+//! JSON or CSV by [`report`].
+//!
+//! Read it in this order: [`Source`], [`Format`], [`Entry`], [`Window`], [`Log`], [`Replay`], [`Tally`].
+
+mod entry;
+mod error;
+mod format;
+mod held;
+mod lacks;
+mod log;
+mod mask;
+mod order;
+mod replayed;
+pub mod report;
+mod run;
+mod seen;
+mod source;
+mod tally;
+
+pub use entry::{Client, Entry, Line, Others};
+pub use error::ReplayError;
+pub use format::{Field, Fields, Format, Parser, Unreadable};
+pub use lacks::{Lack, Then, wanted};
+pub use log::{Log, LogOptions, LogSummary, Part, UnreadableLine};
+pub use mask::Names;
+pub use order::{Disorder, Window};
+pub use replayed::{ReplayOptions, Replayed, replay};
+pub use run::{Decided, Effects, Fate, Outcome, Replay, Route};
+pub use source::Source;
+pub use tally::{
+    Bin, ClientTally, Hits, LimitTally, Network, Ordinary, Peak, Peaks, Ranking, RouteTally, Tally,
+    Timeline, Totals, Weighed,
+};
+
+/// Text of a log, safe to print: on one line, without control characters, and not too long.
+pub(crate) fn shown(text: &[u8]) -> String {
+    const MOST: usize = 120;
+    let begin = text.get(..MOST).unwrap_or(text);
+    let mut shown: String = String::from_utf8_lossy(begin)
+        .chars()
+        .map(|letter| match letter.is_control() {
+            true => letter.escape_default().to_string(),
+            false => letter.to_string(),
+        })
+        .collect();
+    if begin.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}

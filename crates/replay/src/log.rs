@@ -1,0 +1,263 @@
+//! A log: its sources, their formats, and its lines in the order of time.
+
+mod feed;
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use tollgate_core::Tick;
+use tollgate_policy::KeyPart;
+
+use crate::entry::Entry;
+use crate::error::ReplayError;
+use crate::format::{Field, Fields, Format, Parser, Unreadable};
+use crate::order::{Disorder, Order, Window};
+use crate::source::{Lines, Source};
+use feed::{Feed, Step};
+
+/// How a log is read.
+#[derive(Clone, Debug, Default)]
+pub struct LogOptions {
+    /// The format of all sources; recognised for each unless said.
+    pub format: Option<Format>,
+    /// Where in JSON lines fields stand.
+    pub fields: Fields,
+    /// The further parts of requests that are read where the format has them.
+    pub wanted: Vec<KeyPart>,
+    /// Within what lines are put in order.
+    pub window: Window,
+}
+
+/// A log that can be read: its formats are known.
+///
+/// Sources are read side by side, in the order of their times: the rotated parts of one log may be given
+/// in any order, and those of several servers together. A file is open only while its time is on.
+#[derive(Debug)]
+pub struct Log {
+    parts: Vec<Part>,
+    options: LogOptions,
+    known: Vec<Field>,
+    read: Rc<Cell<u64>>,
+}
+
+/// One source of a log.
+#[derive(Debug)]
+pub struct Part {
+    /// What it is called.
+    pub name: String,
+    /// Its format; `None` when it has no lines.
+    pub format: Option<Format>,
+    /// When it begins.
+    pub begins: Option<Tick>,
+    source: Source,
+    /// Standard input can be opened once.
+    opened: Option<Lines>,
+}
+
+/// What came of reading a log.
+#[derive(Clone, Debug, Default)]
+pub struct LogSummary {
+    /// How many lines stood there, blank ones aside.
+    pub lines: u64,
+    /// How many requests they were.
+    pub entries: u64,
+    /// How many lines could not be read.
+    pub unreadable: u64,
+    /// The first few of those.
+    pub first_unreadable: Vec<UnreadableLine>,
+    /// How the lines stood in time.
+    pub disorder: Disorder,
+    /// Sources that could not be read to their end, and why.
+    pub cut_short: Vec<(String, String)>,
+    /// How many bytes were read, compressed as they are.
+    pub bytes: u64,
+}
+
+/// A line that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadableLine {
+    /// The source.
+    pub source: String,
+    /// Its number in the source, from 1.
+    pub number: u64,
+    /// What was expected.
+    pub expected: &'static str,
+    /// How it begins, safe to print.
+    pub text: String,
+}
+
+impl LogSummary {
+    /// How many unreadable lines are kept.
+    pub const FIRST: usize = 5;
+
+    fn note(&mut self, source: &str, number: u64, why: Unreadable, line: &[u8]) {
+        self.unreadable += 1;
+        if self.first_unreadable.len() < LogSummary::FIRST {
+            let (source, text) = (source.to_owned(), crate::shown(line));
+            let expected = why.expected;
+            self.first_unreadable.push(UnreadableLine { source, number, expected, text });
+        }
+    }
+}
+
+impl Log {
+    /// How many of the first lines say what format a source has.
+    const JUDGED: usize = 64;
+
+    /// Opens each source, and looks at how it begins.
+    ///
+    /// # Errors
+    /// When a source cannot be opened, or none has a format that is known.
+    pub fn open(sources: Vec<Source>, options: LogOptions) -> Result<Log, ReplayError> {
+        let read = Rc::new(Cell::new(0));
+        let mut known: Option<Vec<Field>> = None;
+        let (mut parts, mut strange) = (Vec::new(), None);
+        for source in sources {
+            // What is read twice shall not count twice.
+            let counter = match source {
+                Source::Stdin => read.clone(),
+                Source::File(_) => Rc::default(),
+            };
+            let mut lines = source.open(counter)?;
+            let seen = Seen::of(lines.head(), &options);
+            if let Some(fields) = seen.fields {
+                known = Some(match known {
+                    None => fields,
+                    Some(known) => known.into_iter().filter(|f| fields.contains(f)).collect(),
+                });
+            }
+            strange = strange.or(seen.strange.map(|line| (source.to_string(), line)));
+            let opened = (source == Source::Stdin).then_some(lines);
+            let (name, format) = (source.to_string(), seen.format);
+            parts.push(Part { name, format, begins: seen.begins, source, opened });
+        }
+        let first = parts.iter().find_map(|part| part.format);
+        if let (None, Some((name, line))) = (first, strange) {
+            return Err(ReplayError::unrecognised(&name, &line));
+        }
+        // One that is not recognised is read like its neighbours, and its lines are counted.
+        parts.iter_mut().for_each(|part| part.format = part.format.or(first));
+        parts.sort_by_key(|part| part.begins);
+        Ok(Log { parts, options, known: known.unwrap_or_default(), read })
+    }
+
+    /// Its sources in the order of their beginnings.
+    #[must_use]
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// The fields that all its sources have.
+    #[must_use]
+    pub fn known(&self) -> &[Field] {
+        &self.known
+    }
+
+    /// How many bytes it has, compressed as they are; `None` when nobody knows.
+    #[must_use]
+    pub fn size(&self) -> Option<u64> {
+        self.parts.iter().map(|part| part.source.size()).sum()
+    }
+
+    /// Reads it to its end: `decide` gets each request in the order of time, `progress` from time to
+    /// time the number of bytes that were read, compressed as they are.
+    ///
+    /// # Errors
+    /// When a source cannot be opened any more.
+    pub fn read(
+        self,
+        mut progress: impl FnMut(u64),
+        mut decide: impl FnMut(&Entry<'_>),
+    ) -> Result<LogSummary, ReplayError> {
+        let Log { parts, options, read, .. } = self;
+        let mut order = Order::new(options.window);
+        let mut summary = LogSummary::default();
+        let mut waiting = parts.into_iter().peekable();
+        let mut feeds: Vec<Feed> = Vec::new();
+        let mut told = 0;
+        loop {
+            // The source that is furthest behind comes next, and up to when it may go on alone.
+            let next = feeds.iter().enumerate().min_by_key(|(_, feed)| feed.at());
+            let next = next.map(|(nth, feed)| (nth, feed.at()));
+            let begins = |part: &Part| part.begins.unwrap_or_default();
+            let opens = match (waiting.peek().map(begins), next) {
+                (Some(begins), Some((_, at))) => begins <= at,
+                (Some(_), None) => true,
+                (None, _) => false,
+            };
+            if opens && let Some(part) = waiting.next() {
+                feeds.push(Feed::open(part, &options, read.clone())?);
+                continue;
+            }
+            let Some((nth, _)) = next else { break };
+            let others = feeds.iter().enumerate().filter(|(other, _)| *other != nth);
+            let others = others.map(|(_, feed)| feed.at()).chain(waiting.peek().map(begins));
+            let until = others.min().unwrap_or(Tick::from_micros(u64::MAX));
+            let Some(feed) = feeds.get_mut(nth) else { break };
+            let mut ended = false;
+            loop {
+                match feed.step(until) {
+                    Step::Entry(entry) => {
+                        summary.lines += 1;
+                        summary.entries += 1;
+                        order.push(entry, &mut decide);
+                    }
+                    Step::Unreadable(source, number, why, line) => {
+                        summary.lines += 1;
+                        summary.note(source, number, why, line);
+                    }
+                    Step::Blank => {}
+                    Step::Yields => break,
+                    Step::Ends => {
+                        ended = true;
+                        break;
+                    }
+                }
+                let bytes = read.get();
+                if bytes != told {
+                    told = bytes;
+                    progress(bytes);
+                }
+            }
+            if ended {
+                summary.cut_short.extend(feeds.swap_remove(nth).end());
+            }
+        }
+        summary.disorder = order.finish(&mut decide);
+        summary.bytes = read.get();
+        progress(summary.bytes);
+        Ok(summary)
+    }
+}
+
+/// What the beginning of a source tells.
+#[derive(Default)]
+struct Seen {
+    format: Option<Format>,
+    fields: Option<Vec<Field>>,
+    begins: Option<Tick>,
+    /// Its first line, if nobody knows the format.
+    strange: Option<Vec<u8>>,
+}
+
+impl Seen {
+    fn of(head: &[u8], options: &LogOptions) -> Seen {
+        // What stands behind the last end may be cut off.
+        let whole =
+            memchr::memrchr(b'\n', head).map_or(head, |end| head.get(..end).unwrap_or(head));
+        let lines = whole.split(|byte| *byte == b'\n').map(|line| line.trim_ascii_end());
+        let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).take(Log::JUDGED).collect();
+        let given = options.format.as_slice();
+        let formats = if given.is_empty() { &Format::ALL } else { given };
+        let lines_of = || lines.iter().copied();
+        let found = Format::among(formats, lines_of(), &options.fields, &options.wanted);
+        let Some((format, fields)) = found else {
+            let strange = lines.first().map(|line| line.to_vec());
+            let format = options.format.filter(|_| strange.is_some());
+            return Seen { format, strange, ..Seen::default() };
+        };
+        let mut parser = Parser::new(format, &options.fields, &options.wanted);
+        let times = lines_of().filter_map(|line| Some(parser.parse(line).ok()?.at));
+        Seen { format: Some(format), fields: Some(fields), begins: times.min(), strange: None }
+    }
+}

@@ -1,0 +1,29 @@
+//! A replay, told: to people as text, to machines as JSON and CSV.
+
+mod csv;
+mod json;
+mod text;
+
+pub use csv::csv;
+pub use json::json;
+pub use text::text;
+
+use jiff::Timestamp;
+use tollgate_core::Tick;
+
+/// How many clients, routes and bursts are told.
+const TOP: usize = 10;
+
+/// How many clients and routes machines are told.
+const TOP_FOR_MACHINES: usize = 1_000;
+
+/// A time in UTC, to the second.
+fn time(at: Tick, form: &str) -> String {
+    let micros = i64::try_from(at.as_micros()).unwrap_or(0);
+    Timestamp::from_microsecond(micros).unwrap_or_default().strftime(form).to_string()
+}
+
+/// RFC 3339.
+const RFC_3339: &str = "%Y-%m-%dT%H:%M:%SZ";
+/// For people.
+const PLAIN: &str = "%Y-%m-%d %H:%M:%S";
