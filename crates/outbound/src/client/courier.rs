@@ -173,7 +173,7 @@ impl Courier {
                 Err(error) => {
                     drop((departed, permit));
                     let wait = tries.as_mut().and_then(|tries| tries.after_failure(&*error));
-                    (Err(CallError::Failed(Failure::new(error))), wait)
+                    (Err(CallError::Failed(error.into())), wait)
                 }
             };
             let (Some(wait), Some(retry)) = (wait, &self.retry) else { return outcome };
@@ -184,7 +184,7 @@ impl Courier {
             // The connection, and whatever else the answer holds, is free meanwhile.
             drop(outcome);
             sleep(Duration::from(wait)).await;
-            let failed = |error: Error| CallError::Failed(Failure::new(error));
+            let failed = |error: Error| CallError::Failed(error.into());
             (departed, permit) = self.depart(key, &line, deadline).await.map_err(failed)?;
             another.made();
         }

@@ -12,10 +12,6 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 pub struct Failure(BoxError);
 
 impl Failure {
-    pub(super) fn new(error: impl Into<BoxError>) -> Failure {
-        Failure(error.into())
-    }
-
     /// The error itself, to be looked into.
     #[must_use]
     pub fn get(&self) -> &(dyn Error + Send + Sync + 'static) {
@@ -26,6 +22,18 @@ impl Failure {
     #[must_use]
     pub fn into_inner(self) -> BoxError {
         self.0
+    }
+}
+
+impl From<BoxError> for Failure {
+    fn from(error: BoxError) -> Failure {
+        Failure(error)
+    }
+}
+
+impl From<crate::Error> for Failure {
+    fn from(error: crate::Error) -> Failure {
+        Failure(error.into())
     }
 }
 
