@@ -8,6 +8,7 @@ mod adaptive;
 mod circuits;
 mod classify;
 mod history;
+mod kept;
 mod keyed;
 mod known;
 mod layer;
@@ -15,8 +16,9 @@ mod pass;
 mod protection;
 
 pub use adaptive::{AdaptiveThrottle, AdaptiveThrottleBuilder, ThrottleState};
-pub use circuits::{Breakers, BreakersBuilder, BreakersState, CircuitState, Turn};
+pub use circuits::{Breakers, BreakersBuilder, BreakersState, Turn};
 pub use classify::{ByStatus, Classify};
+pub use kept::CircuitState;
 pub use keyed::{ByHost, Keyed};
 pub use layer::{BreakerLayer, BreakerService, Calling};
 pub use pass::Pass;

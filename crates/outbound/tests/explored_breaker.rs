@@ -11,7 +11,7 @@ use shuttle::sync::Mutex;
 use shuttle::sync::atomic::{AtomicU32, Ordering};
 use shuttle::thread;
 use tollgate_core::Span;
-use tollgate_outbound::breaker::{Breaker, Breakers, Mode, Status};
+use tollgate_outbound::breaker::{AdaptiveThrottle, Breaker, Breakers, Mode, Status};
 
 const ORDERS: usize = 3_000;
 
@@ -142,5 +142,25 @@ fn a_hand_that_closes_it_is_not_overruled_by_calls_of_before() {
         at_once(tasks);
         assert_eq!(breakers.status("a"), Status::Closed);
         assert!(breakers.enter("a").is_ok());
+    });
+}
+
+#[test]
+fn every_call_of_an_adaptive_throttle_is_counted_once() {
+    explore(|| {
+        let throttle = AdaptiveThrottle::default();
+        let tasks = (0..3).map(|task| {
+            let throttle = throttle.clone();
+            let run = move || {
+                for _ in 0..2 {
+                    let pass = throttle.enter("a").unwrap();
+                    if task == 0 { drop(pass) } else { pass.good() }
+                }
+            };
+            Box::new(run) as Box<dyn FnOnce() + Send>
+        });
+        at_once(tasks.collect());
+        let state = throttle.state();
+        assert_eq!((state[0].requests, state[0].accepts), (4, 4));
     });
 }

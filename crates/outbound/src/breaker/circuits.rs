@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use tollgate_core::Tick;
-use tollgate_core::breaker::{Breaker, Circuit, Mode, Passage, Permit, Report, Status, Totals};
+use tollgate_core::breaker::{Breaker, Circuit, Mode, Passage, Permit, Report, Status};
 
-use super::known::{Known, Rank, Ranked, Slot};
+use super::kept::{CircuitState, Kept, Turned};
+use super::known::{Known, Slot};
 use super::pass::Pass;
 use crate::dice;
 use crate::error::{Error, Kind};
@@ -54,24 +55,6 @@ struct Held {
     forgotten_open: u64,
 }
 
-struct Kept {
-    circuit: Circuit,
-    let_through: u64,
-    blocked: u64,
-    turns: u64,
-    opened: u64,
-}
-
-impl Ranked for Kept {
-    fn rank(&self) -> Rank {
-        match (self.circuit.mode(), self.circuit.status()) {
-            (Mode::ForcedOpen | Mode::ForcedClosed, _) => Rank::Forced,
-            (_, Status::Closed) => Rank::Calm,
-            (_, Status::Open | Status::HalfOpen) => Rank::Troubled,
-        }
-    }
-}
-
 /// One turn of one circuit.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -96,28 +79,6 @@ pub struct BreakersState {
     pub forgotten: u64,
     /// Those of them that were not closed: raise the bound on keys.
     pub forgotten_open: u64,
-}
-
-/// What is known of one circuit.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct CircuitState {
-    /// Whose.
-    pub key: Arc<str>,
-    /// Whether calls flow.
-    pub status: Status,
-    /// Whether it turns by itself.
-    pub mode: Mode,
-    /// The results in its window; nothing unless it is closed.
-    pub totals: Totals,
-    /// Permits of this period of probes that are out or were used.
-    pub permits_taken: u32,
-    /// Calls that were let through, in all.
-    pub let_through: u64,
-    /// Calls that were blocked, or would have been in shadow, in all.
-    pub blocked: u64,
-    /// How often it opened, also again.
-    pub opened: u64,
 }
 
 /// Makes [`Breakers`].
@@ -183,8 +144,11 @@ impl Breakers {
     pub fn enter(&self, key: &str) -> Result<Pass, Error> {
         let shared = &*self.0;
         let mut held = shared.held();
-        let (slot, (passage, turned), forgotten) =
-            held.known.using(key, || Kept::of(shared.mode), |kept| kept.ask(shared));
+        let (slot, (passage, turned), forgotten) = held.known.using(
+            key,
+            || Kept::of(shared.mode),
+            |kept| kept.ask(&shared.breaker, shared.tick(), dice::bits()),
+        );
         held.count(forgotten);
         drop(held);
         shared.tell(slot.key(), turned);
@@ -243,58 +207,6 @@ impl Breakers {
 impl fmt::Debug for Breakers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Breakers").field("breaker", &self.0.breaker).finish_non_exhaustive()
-    }
-}
-
-/// A turn, but for its key.
-struct Turned {
-    status: Status,
-    mode: Mode,
-    number: u64,
-}
-
-impl Kept {
-    fn of(mode: Mode) -> Kept {
-        let circuit = Circuit::in_mode(mode);
-        Kept { circuit, let_through: 0, blocked: 0, turns: 0, opened: 0 }
-    }
-
-    fn ask(&mut self, shared: &Shared) -> (Passage, Option<Turned>) {
-        let (passage, turned) =
-            self.turning(|circuit| shared.breaker.ask(circuit, shared.tick(), dice::bits()));
-        let (through, blocked) = match &passage {
-            Passage::Through(permit) => (1, u64::from(permit.would_be_blocked())),
-            Passage::Blocked(_) | Passage::Shut => (0, 1),
-        };
-        self.let_through += through;
-        self.blocked += blocked;
-        (passage, turned)
-    }
-
-    /// Changes the circuit, and sees whether it turned by that.
-    fn turning<R>(&mut self, change: impl FnOnce(&mut Circuit) -> R) -> (R, Option<Turned>) {
-        let before = self.circuit.status();
-        let result = change(&mut self.circuit);
-        let (status, mode) = (self.circuit.status(), self.circuit.mode());
-        if status == before {
-            return (result, None);
-        }
-        self.turns += 1;
-        self.opened += u64::from(status == Status::Open);
-        (result, Some(Turned { status, mode, number: self.turns }))
-    }
-
-    fn state(&self, key: &Arc<str>) -> CircuitState {
-        CircuitState {
-            key: key.clone(),
-            status: self.circuit.status(),
-            mode: self.circuit.mode(),
-            totals: self.circuit.totals(),
-            permits_taken: self.circuit.permits_taken(),
-            let_through: self.let_through,
-            blocked: self.blocked,
-            opened: self.opened,
-        }
     }
 }
 
