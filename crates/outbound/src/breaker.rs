@@ -14,6 +14,7 @@ mod known;
 mod layer;
 mod pass;
 mod protection;
+mod since;
 
 pub use adaptive::{AdaptiveThrottle, AdaptiveThrottleBuilder, ThrottleState};
 pub use circuits::{Breakers, BreakersBuilder, BreakersState, Turn};

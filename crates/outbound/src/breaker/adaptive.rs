@@ -4,16 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
 use tollgate_core::breaker::Report;
 use tollgate_core::{Span, Tick};
 
 use super::history::{Counts, History, Shedding};
 use super::known::{Known, Rank, Ranked, Slot};
 use super::pass::Pass;
+use super::since::Since;
 use crate::dice;
 use crate::error::{Error, Kind};
-use crate::sync::{Mutex, MutexGuard, now, whole};
+use crate::sync::{Mutex, MutexGuard, whole};
 
 /// Drops a share of the calls to a place that refuses many: gentler than a breaker, since some always
 /// go through and none has to probe. Clones share what they know.
@@ -47,7 +47,7 @@ pub struct AdaptiveThrottle(Arc<Shared>);
 
 struct Shared {
     shedding: Shedding,
-    since: Instant,
+    clock: Since,
     known: Mutex<Known<Kept>>,
 }
 
@@ -111,7 +111,7 @@ impl AdaptiveThrottleBuilder {
     #[must_use]
     pub fn build(self) -> AdaptiveThrottle {
         let known = Mutex::new(Known::up_to(self.most_keys));
-        AdaptiveThrottle(Arc::new(Shared { shedding: self.shedding, since: now(), known }))
+        AdaptiveThrottle(Arc::new(Shared { shedding: self.shedding, clock: Since::start(), known }))
     }
 }
 
@@ -148,7 +148,7 @@ impl AdaptiveThrottle {
     #[must_use]
     pub fn state(&self) -> Vec<ThrottleState> {
         let known = self.0.known();
-        let now = self.0.tick();
+        let now = self.0.clock.tick();
         known.iter().map(|(key, kept)| kept.state(key, self.0.shedding, now)).collect()
     }
 
@@ -175,12 +175,6 @@ impl Shared {
     fn known(&self) -> MutexGuard<'_, Known<Kept>> {
         whole(self.known.lock())
     }
-
-    /// The present, by a clock of this throttle's own.
-    fn tick(&self) -> Tick {
-        let elapsed = now().saturating_duration_since(self.since).as_micros();
-        Tick::from_micros(u64::try_from(elapsed).unwrap_or(u64::MAX))
-    }
 }
 
 impl Default for Kept {
@@ -192,7 +186,7 @@ impl Default for Kept {
 impl Kept {
     /// Whether the next call is dropped.
     fn ask(&mut self, shared: &Shared) -> bool {
-        let counts = self.history.counts(shared.shedding, shared.tick());
+        let counts = self.history.counts(shared.shedding, shared.clock.tick());
         let drops = shared.shedding.drops(counts, dice::bits());
         if drops {
             self.dropped += 1;
@@ -202,7 +196,7 @@ impl Kept {
     }
 
     fn add(&mut self, shared: &Shared, counts: Counts) {
-        let now = shared.tick();
+        let now = shared.clock.tick();
         self.history.add(shared.shedding, now, counts);
         let drops = shared.shedding.percent_dropped(self.history.counts(shared.shedding, now));
         self.rank = if drops > 0 { Rank::Troubled } else { Rank::Calm };

@@ -3,16 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tokio::time::Instant;
-use tollgate_core::Tick;
 use tollgate_core::breaker::{Breaker, Circuit, Mode, Passage, Permit, Report, Status};
 
 use super::kept::{CircuitState, Kept, Turned};
 use super::known::{Known, Slot};
 use super::pass::Pass;
+use super::since::Since;
 use crate::dice;
 use crate::error::{Error, Kind};
-use crate::sync::{Mutex, MutexGuard, now, whole};
+use crate::sync::{Mutex, MutexGuard, whole};
 
 /// Circuits by key, such as a host: each is closed by itself, and opens by what is reported of its
 /// calls. Clones share them.
@@ -42,7 +41,7 @@ pub struct Breakers(Arc<Shared>);
 struct Shared {
     breaker: Breaker,
     mode: Mode,
-    since: Instant,
+    clock: Since,
     listener: Option<Listener>,
     held: Mutex<Held>,
 }
@@ -115,7 +114,7 @@ impl BreakersBuilder {
         Breakers(Arc::new(Shared {
             breaker: self.breaker,
             mode: self.mode,
-            since: now(),
+            clock: Since::start(),
             listener: self.listener,
             held: Mutex::new(Held { known, forgotten: 0, forgotten_open: 0 }),
         }))
@@ -147,7 +146,7 @@ impl Breakers {
         let (slot, (passage, turned), forgotten) = held.known.using(
             key,
             || Kept::of(shared.mode),
-            |kept| kept.ask(&shared.breaker, shared.tick(), dice::bits()),
+            |kept| kept.ask(&shared.breaker, shared.clock.tick(), dice::bits()),
         );
         held.count(forgotten);
         drop(held);
@@ -196,7 +195,7 @@ impl Breakers {
         let shared = &*self.0;
         let mut held = shared.held();
         let turned = held.known.again(slot, |kept| {
-            let (breaker, now) = (shared.breaker, shared.tick());
+            let (breaker, now) = (shared.breaker, shared.clock.tick());
             kept.turning(|circuit| breaker.report(circuit, permit, report, now, dice::bits())).1
         });
         drop(held);
@@ -221,12 +220,6 @@ impl Held {
 impl Shared {
     fn held(&self) -> MutexGuard<'_, Held> {
         whole(self.held.lock())
-    }
-
-    /// The present, by a clock of these circuits' own.
-    fn tick(&self) -> Tick {
-        let elapsed = now().saturating_duration_since(self.since).as_micros();
-        Tick::from_micros(u64::try_from(elapsed).unwrap_or(u64::MAX))
     }
 
     /// Told without the lock, so that a listener may ask.
