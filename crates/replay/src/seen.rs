@@ -23,6 +23,8 @@ pub(crate) struct Seen<'e, 'l> {
     path: Cow<'e, str>,
     client: IpAddr,
     wanted: &'e [KeyPart],
+    /// The host as it was written.
+    written: Option<&'e [u8]>,
     host: OnceCell<Option<Cow<'e, str>>>,
 }
 
@@ -42,7 +44,7 @@ impl<'e, 'l> Seen<'e, 'l> {
         paths: Paths,
         wanted: &'e [KeyPart],
     ) -> (Seen<'e, 'l>, Option<PathError>) {
-        let target = in_origin_form(target);
+        let (authority, target) = in_origin_form(target);
         let (raw_path, query) = match memchr::memchr(b'?', target) {
             Some(at) => cut(target, at),
             None => (target, &b""[..]),
@@ -56,8 +58,16 @@ impl<'e, 'l> Seen<'e, 'l> {
             Paths::Matter(_) | Paths::Ignored => (Cow::Borrowed("/"), None),
         };
         let raw_path = std::str::from_utf8(raw_path).unwrap_or_default();
+        // What a target names goes before a header.
+        let written = authority.or(entry.host);
         let host = OnceCell::new();
-        (Seen { entry, method, raw_path, query, path, client, wanted, host }, fault)
+        (Seen { entry, method, raw_path, query, path, client, wanted, written, host }, fault)
+    }
+
+    /// Whether this header tells that the request is a browser's question, which nearly all of OPTIONS
+    /// are. Hardly a log has these headers.
+    fn is_preflight_of(&self, header: &str) -> bool {
+        self.method == "OPTIONS" && matches!(header, "origin" | "access-control-request-method")
     }
 
     /// A further part of the request.
@@ -77,18 +87,17 @@ fn matched<'e>(path: &RequestPath<'e>, case: Case, target: &'e [u8]) -> Cow<'e, 
     }
 }
 
-/// A path and a query, also of a target that a proxy was sent.
-fn in_origin_form(target: &[u8]) -> &[u8] {
+/// The host that a target names, and its path and query: a proxy is sent both.
+fn in_origin_form(target: &[u8]) -> (Option<&[u8]>, &[u8]) {
     if target.starts_with(b"/") {
-        return target;
+        return (None, target);
     }
-    let Some(scheme) = memchr::memmem::find(target, b"://") else { return target };
+    let Some(scheme) = memchr::memmem::find(target, b"://") else { return (None, target) };
     let behind = target.get(scheme + 3..).unwrap_or_default();
-    let path = behind.iter().position(|byte| matches!(byte, b'/' | b'?'));
-    match path.and_then(|at| behind.get(at..)) {
-        Some(path) if path.starts_with(b"/") => path,
-        _ => b"/",
-    }
+    let end = behind.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(behind.len());
+    let (authority, path) = behind.split_at(end);
+    let host = authority.rsplit(|byte| *byte == b'@').next();
+    (host, if path.starts_with(b"/") { path } else { b"/" })
 }
 
 /// Finds the address that a client is limited by. One that the log has a name of has an address by the
@@ -124,7 +133,7 @@ impl Request for Seen<'_, '_> {
     }
 
     fn host(&self) -> Option<&str> {
-        self.host.get_or_init(|| host(self.entry.host?)).as_deref()
+        self.host.get_or_init(|| host(self.written?)).as_deref()
     }
 
     fn client(&self) -> Option<IpAddr> {
@@ -148,7 +157,14 @@ impl Request for Seen<'_, '_> {
             "user-agent" => one(self.entry.agent),
             "referer" => one(self.entry.referer),
             "host" => one(self.entry.host),
-            _ => self.other(|part| matches!(part, KeyPart::Header(known) if **known == *name)),
+            _ => {
+                let is =
+                    |part: &KeyPart| matches!(part, KeyPart::Header(known) if **known == *name);
+                match self.is_preflight_of(name) && !self.wanted.iter().any(is) {
+                    true => Given::One(b"of a preflight".into()),
+                    false => self.other(is),
+                }
+            }
         }
     }
 

@@ -184,15 +184,19 @@ impl Tally {
     /// Nothing, for the limits of a policy and a log of these fields.
     #[must_use]
     pub fn new(policy: &Policy, known: &[Field]) -> Tally {
+        Tally::keeping(Tally::MOST, policy, known)
+    }
+
+    fn keeping(most: usize, policy: &Policy, known: &[Field]) -> Tally {
         let mut tally = Tally {
             totals: Totals::default(),
             timeline: Timeline::default(),
             peaks: Peaks::default(),
             limits: Vec::new(),
             by_id: HashMap::default(),
-            clients: Ranking::new(Tally::MOST),
-            routes: Ranking::new(Tally::MOST),
-            hits: Ranking::new(Tally::MOST),
+            clients: Ranking::new(most),
+            routes: Ranking::new(most),
+            hits: Ranking::new(most),
             agents: Agents::of_log(known.contains(&Field::Agent)),
             ipv6_prefix: policy.ipv6_prefix(),
             label: Vec::new(),
@@ -458,5 +462,46 @@ impl Weighed for Hits {
 
     fn absorb(&mut self, other: Hits) {
         self.0 += other.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{Line, Others};
+
+    #[test]
+    fn however_many_clients_and_routes_there_are_few_are_kept_and_no_request_is_lost() {
+        let mut tally = Tally::keeping(100, &Policy::builder().build().unwrap(), &[]);
+        for nth in 0..5_000_u32 {
+            // One of two requests is of one client.
+            let address = if nth % 2 == 0 { 7 } else { 1_000 + nth };
+            let client = IpAddr::V4(Ipv4Addr::from_bits(address));
+            let name = nth.to_string();
+            let entry = Entry {
+                at: Tick::EPOCH.after(Span::from_secs(u64::from(nth) * 1_000)),
+                client: Client::Address(client),
+                user: None,
+                request: Line::Garbled(b""),
+                host: None,
+                status: None,
+                bytes: None,
+                length: None,
+                took: None,
+                referer: None,
+                agent: None,
+                others: Others::new(),
+            };
+            let route = Route::Path(name.as_bytes());
+            let outcome = Outcome::Uncovered;
+            tally.count(&Decided { entry: &entry, client, route, outcome, matches: None });
+            assert!(tally.clients.len() <= 200 && tally.routes.len() <= 200);
+        }
+        let kept: u64 = tally.clients.iter().map(|(_, client)| client.requests).sum();
+        assert_eq!(kept + tally.clients.others().requests, 5_000);
+        let top = tally.clients.top(1, Weighed::weight);
+        assert_eq!((top[0].0.to_string().as_str(), top[0].1.requests), ("0.0.0.7", 2_500));
+        assert!(tally.timeline.bins().len() <= Timeline::MOST);
+        assert_eq!(tally.totals.requests(), 5_000);
     }
 }
