@@ -195,7 +195,7 @@ impl Paid {
     }
 
     /// Gives everything back, in a task where the store does not answer at once, and does something
-    /// then.
+    /// then: also when that task is lost with its runtime.
     pub(crate) fn give_back(mut self, then: impl FnOnce() + Send + 'static) {
         self.receipts.retain_mut(|paid| match paid.store.local() {
             Some(store) => {
@@ -207,11 +207,14 @@ impl Paid {
             None => true,
         });
         match self.runtime.clone() {
-            Some(runtime) if !self.receipts.is_empty() => runtime.spawn(async move {
-                // Nobody is left who could be told.
-                let _ = self.return_all().await;
-                then();
-            }),
+            Some(runtime) if !self.receipts.is_empty() => {
+                let then = Finally(Some(then));
+                runtime.spawn(async move {
+                    // Nobody is left who could be told.
+                    let _ = self.return_all().await;
+                    drop(then);
+                });
+            }
             _ => then(),
         }
     }
@@ -228,6 +231,17 @@ impl Paid {
             }
         }
         Ok(())
+    }
+}
+
+/// Does something once, when it is dropped.
+struct Finally<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> Drop for Finally<F> {
+    fn drop(&mut self) {
+        if let Some(then) = self.0.take() {
+            then();
+        }
     }
 }
 

@@ -23,6 +23,7 @@ use crate::sync::now;
 /// One call through a throttle: what it costs, how urgent it is and how long it waits.
 ///
 /// Made by [`Throttle::call`]; nothing happens before it is acquired, reserved or run.
+#[derive(Clone)]
 #[must_use = "a call does nothing before it is acquired, reserved or run"]
 pub struct Call {
     first: Stage,

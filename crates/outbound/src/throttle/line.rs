@@ -50,10 +50,21 @@ enum Turn {
 #[derive(Debug)]
 enum Asking {
     Nobody,
-    /// It has not answered. The call it is asked for may have left.
-    Asked(Question),
+    /// It has not answered. The call it is asked for may have left, and something may have been given
+    /// back meanwhile.
+    Asked(Question, Since),
     /// It has charged, and the call may go at that instant.
     Charged(Question, Paid, Instant),
+    /// What it has charged for nobody is on its way back. Asked before that is there, it would count
+    /// the next one behind it.
+    Returning,
+}
+
+/// Whether something was given back since a question was asked, so that a refusal need not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Since {
+    Nothing,
+    GivenBack,
 }
 
 impl Line {
@@ -78,12 +89,6 @@ impl Line {
             && matches!(self.asking, Asking::Nobody)
             && self.driver.is_absent()
             && self.keeper.is_absent()
-    }
-
-    /// Permits that are out.
-    #[cfg(test)]
-    pub(crate) fn held(&self) -> u32 {
-        self.held
     }
 
     /// Gives a call its place, or says why it has none. A look at what there is to do has to follow.
@@ -176,6 +181,11 @@ impl Line {
     /// Something was given back to the store, so that its last refusal may hold no longer.
     pub(crate) fn forgive(&mut self, rules: &Rules, books: &mut Books) {
         self.refused = None;
+        match &mut self.asking {
+            Asking::Asked(_, since) => *since = Since::GivenBack,
+            Asking::Returning => self.asking = Asking::Nobody,
+            Asking::Nobody | Asking::Charged(..) => {}
+        }
         self.stir(rules, books);
     }
 
@@ -202,7 +212,7 @@ impl Line {
         let step = loop {
             self.let_go(rules, books);
             match &self.asking {
-                Asking::Asked(_) => break Step::Parked,
+                Asking::Asked(..) | Asking::Returning => break Step::Parked,
                 Asking::Charged(_, _, due) if *due > books.now => break Step::At(*due),
                 Asking::Charged(..) => {
                     self.grant_charged(rules, books);
@@ -227,7 +237,7 @@ impl Line {
                 _ => {
                     self.refused = None;
                     let question = Question::of(place, wish);
-                    self.asking = Asking::Asked(question.clone());
+                    self.asking = Asking::Asked(question.clone(), Since::Nothing);
                     break Step::Ask(question);
                 }
             }
@@ -235,7 +245,10 @@ impl Line {
         if let Looks::Driver(waker) = looks {
             match step {
                 Step::Over => self.driver = Worker::Absent,
-                _ => self.driver.sleeps(waker),
+                Step::At(due) => self.driver.sleeps(waker, Some(due)),
+                Step::Parked => self.driver.sleeps(waker, None),
+                // It looks again once the store has answered.
+                Step::Ask(_) | Step::More => {}
             }
         }
         self.rouse_keeper(rules, books);
@@ -244,14 +257,19 @@ impl Line {
 
     /// Takes the store's answer to what [`Line::step`] asked.
     pub(crate) fn answered(&mut self, answer: Answer, rules: &Rules, books: &mut Books) {
-        let Asking::Asked(question) = std::mem::replace(&mut self.asking, Asking::Nobody) else {
-            return;
+        let (question, since) = match std::mem::replace(&mut self.asking, Asking::Nobody) {
+            Asking::Asked(question, since) => (question, since),
+            other => {
+                self.asking = other;
+                return;
+            }
         };
         match answer {
             Answer::Passes(wait, paid) => {
                 self.asking = Asking::Charged(question, paid, books.after(wait));
                 self.hand_on(rules, books);
             }
+            Answer::Denied(_) if since == Since::GivenBack => {}
             Answer::Denied(span) => self.refused = Some((question, books.after(span))),
             Answer::Failed(why) => self.end(question.place, Outcome::Ends(why), rules, books),
         }
@@ -261,7 +279,7 @@ impl Line {
     /// The driver is gone before its time: whoever is polled next starts another.
     pub(crate) fn driver_gone(&mut self, books: &mut Books) {
         self.driver = Worker::Absent;
-        if matches!(self.asking, Asking::Asked(_)) {
+        if matches!(self.asking, Asking::Asked(..)) {
             self.asking = Asking::Nobody;
         }
         books.effects.wakes.extend(self.queue.take_wakers());
@@ -274,7 +292,9 @@ impl Line {
         let keep = self.lease.step(in_use, wanted, sharing.lease, books.now);
         match keep {
             Keep::Over => self.keeper = Worker::Absent,
-            _ => self.keeper.sleeps(waker),
+            Keep::At(due) => self.keeper.sleeps(waker, Some(due)),
+            Keep::Parked => self.keeper.sleeps(waker, None),
+            Keep::Say(_) => {}
         }
         keep
     }
@@ -334,7 +354,8 @@ impl Line {
 
     /// Permits that are out, and the one that is kept for whom the store is asked.
     fn in_use(&self) -> u32 {
-        self.held.saturating_add(u32::from(!matches!(self.asking, Asking::Nobody)))
+        let is_kept = matches!(self.asking, Asking::Asked(..) | Asking::Charged(..));
+        self.held.saturating_add(u32::from(is_kept))
     }
 
     /// Permits that would be out if there were as many as one likes.
@@ -369,19 +390,26 @@ impl Line {
 
     /// Whether the driver would do anything if it looked now.
     fn has_work(&self, rules: &Rules, books: &Books) -> bool {
-        if !matches!(self.asking, Asking::Nobody) {
-            return false;
-        }
-        let Some((_, wish)) = self.queue.first() else { return true };
-        if self.turn == Turn::Taken || !self.has_room(rules, books) {
-            return false;
-        }
-        match &self.refused {
-            Some((refused, until)) if *until > books.now && refused.covers(wish) => {
-                too_late(wish, *until, books.now).is_some()
+        let due = match &self.asking {
+            Asking::Asked(..) | Asking::Returning => return false,
+            Asking::Charged(_, _, due) => *due,
+            Asking::Nobody => {
+                let Some((_, wish)) = self.queue.first() else { return true };
+                if self.turn == Turn::Taken || !self.has_room(rules, books) {
+                    return false;
+                }
+                match &self.refused {
+                    Some((refused, until)) if refused.covers(wish) => {
+                        if too_late(wish, *until, books.now).is_some() {
+                            return true;
+                        }
+                        *until
+                    }
+                    _ => return true,
+                }
             }
-            _ => true,
-        }
+        };
+        due <= books.now || self.driver.sleeps_past(due)
     }
 
     fn rouse_keeper(&mut self, rules: &Rules, books: &mut Books) {
@@ -406,8 +434,19 @@ impl Line {
 
     fn grant_charged(&mut self, rules: &Rules, books: &mut Books) {
         match std::mem::replace(&mut self.asking, Asking::Nobody) {
-            Asking::Charged(question, paid, _) => self.grant(question.place, paid, rules, books),
+            Asking::Charged(question, paid, _) if self.has_room(rules, books) => {
+                self.grant(question.place, paid, rules, books);
+            }
+            // The number of permits was lowered after the question.
+            Asking::Charged(_, paid, _) => self.give_back(paid, books),
             other => self.asking = other,
+        }
+    }
+
+    fn give_back(&mut self, paid: Paid, books: &mut Books) {
+        if !paid.is_nothing() {
+            self.asking = Asking::Returning;
+            books.effects.back.push((Arc::clone(&self.key), paid));
         }
     }
 
@@ -450,9 +489,7 @@ impl Line {
             }
         }
         match std::mem::replace(&mut self.asking, Asking::Nobody) {
-            Asking::Charged(_, paid, _) => {
-                books.effects.back.push((Arc::clone(&self.key), paid));
-            }
+            Asking::Charged(_, paid, _) => self.give_back(paid, books),
             other => self.asking = other,
         }
     }

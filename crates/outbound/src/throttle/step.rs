@@ -35,8 +35,10 @@ pub(crate) enum Looks<'w> {
 pub(crate) enum Worker {
     #[default]
     Absent,
-    /// It runs, and where it sleeps it has left a waker.
-    Runs(Option<Waker>),
+    /// It is about to look what there is to do.
+    Awake,
+    /// It waits for this waker, until that instant at most.
+    Sleeps(Waker, Option<Instant>),
 }
 
 /// Whether a task that works for a line has to be started.
@@ -67,28 +69,32 @@ impl Worker {
     /// Makes the caller the worker, unless there is one.
     pub(crate) fn start(&mut self) -> Start {
         match self {
-            Worker::Runs(_) => Start::No,
+            Worker::Awake | Worker::Sleeps(..) => Start::No,
             Worker::Absent => {
-                *self = Worker::Runs(None);
+                *self = Worker::Awake;
                 Start::Yes
             }
         }
     }
 
-    /// Where it sleeps it is woken by this.
-    pub(crate) fn sleeps(&mut self, waker: &Waker) {
-        match self {
-            Worker::Runs(Some(old)) => old.clone_from(waker),
-            Worker::Runs(none) => *none = Some(waker.clone()),
-            Worker::Absent => {}
-        }
+    /// It has looked, and sleeps.
+    pub(crate) fn sleeps(&mut self, waker: &Waker, until: Option<Instant>) {
+        *self = Worker::Sleeps(waker.clone(), until);
     }
 
-    /// The waker of one that sleeps.
+    /// Whether it would sleep past this instant.
+    pub(crate) fn sleeps_past(&self, due: Instant) -> bool {
+        matches!(self, Worker::Sleeps(_, until) if until.is_none_or(|until| due < until))
+    }
+
+    /// Wakes one that sleeps.
     pub(crate) fn wake(&mut self) -> Option<Waker> {
         match self {
-            Worker::Runs(waker) => waker.take(),
-            Worker::Absent => None,
+            Worker::Absent | Worker::Awake => None,
+            Worker::Sleeps(..) => match std::mem::replace(self, Worker::Awake) {
+                Worker::Sleeps(waker, _) => Some(waker),
+                Worker::Absent | Worker::Awake => None,
+            },
         }
     }
 }

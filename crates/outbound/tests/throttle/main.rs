@@ -4,8 +4,13 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::as_conversions,
     reason = "a test ends by a panic"
 )]
 
+mod cancelled;
 mod cases;
+mod laws;
+mod order;
+mod sharing;
 mod shop;

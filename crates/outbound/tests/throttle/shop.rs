@@ -48,14 +48,17 @@ pub(crate) fn limiter(limit: Limit) -> Limiter<Memory> {
 
 /// The same limits over a store that answers after two milliseconds.
 pub(crate) fn away(near: &Limiter<Memory>) -> Limiter<dyn Store> {
-    let store: Arc<dyn Store> = Arc::new(Away(near.store().clone()));
+    far_away(near, 1)
+}
+
+/// The same limits over a store so many milliseconds away, and back.
+pub(crate) fn far_away(near: &Limiter<Memory>, way: u64) -> Limiter<dyn Store> {
+    let store: Arc<dyn Store> = Arc::new(Away(near.store().clone(), millis(way)));
     Limiter::over(store, near.limits().iter().cloned())
 }
 
-/// A store as if over a network: a millisecond there, a millisecond back.
-pub(crate) struct Away(Arc<Memory>);
-
-const WAY: Duration = Duration::from_millis(1);
+/// A store as if over a network.
+struct Away(Arc<Memory>, Duration);
 
 impl Store for Away {
     fn decide<'a, 'l: 'a>(
@@ -64,16 +67,16 @@ impl Store for Away {
         charges: &'a [Charge<'l, 'a>],
     ) -> Reply<'a, Decision<'l>> {
         Reply::later(async move {
-            sleep(WAY).await;
+            sleep(self.1).await;
             let decision = self.0.decide(mode, charges).await;
-            sleep(WAY).await;
+            sleep(self.1).await;
             decision
         })
     }
 
     fn give<'a>(&'a self, receipt: Receipt<'a>, actual: u64) -> Reply<'a, ()> {
         Reply::later(async move {
-            sleep(WAY).await;
+            sleep(self.1).await;
             self.0.give(receipt, actual).await
         })
     }
@@ -115,7 +118,7 @@ impl Log {
 
 /// Lets every task run until all wait for something; no time passes.
 pub(crate) async fn settle() {
-    for _ in 0..50 {
+    for _ in 0..20 {
         tokio::task::yield_now().await;
     }
 }
