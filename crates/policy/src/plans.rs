@@ -96,6 +96,13 @@ impl Plans {
         self.told_by.iter().chain(self.listed.as_ref().map(|listed| &listed.by)).cloned()
     }
 
+    /// Whether a request may be under this plan: one that a part tells may have any name.
+    pub(crate) fn may_be(&self, plan: &str) -> bool {
+        let listed = self.listed.iter().flat_map(|listed| listed.names.iter());
+        let mut known = listed.chain(&self.otherwise);
+        !self.told_by.is_empty() || known.any(|known| **known == *plan)
+    }
+
     /// Whether no request ever has a plan.
     pub(crate) fn is_empty(&self) -> bool {
         self.told_by.is_empty() && self.listed.is_none() && self.otherwise.is_none()

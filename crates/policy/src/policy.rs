@@ -13,6 +13,7 @@ use std::sync::Arc;
 use tollgate_core::{Limit, LimitError, Quota};
 
 use crate::group::Group;
+use crate::key::KeyPart;
 use crate::limit_spec::{Fallback, LimitSpec};
 use crate::list::List;
 use crate::method::{MethodSet, Methods};
@@ -86,6 +87,16 @@ impl Policy {
     /// The limits in the order they were given, disabled ones too.
     pub fn limits(&self) -> impl Iterator<Item = &LimitSpec> {
         self.limits.iter().map(|limit| &limit.spec)
+    }
+
+    /// The parts of a request that tell its plan.
+    pub fn planned_by(&self) -> impl Iterator<Item = KeyPart> {
+        self.plans.asked()
+    }
+
+    /// Whether a request may be under this plan.
+    pub(crate) fn may_plan(&self, plan: &str) -> bool {
+        self.plans.may_be(plan)
     }
 
     /// Whether every request is under a limit: the limits for every path are for every method, and

@@ -11,13 +11,14 @@ use crate::worst::Worst;
 
 impl Policy {
     /// What is doubtful: a window's double edge, a burst beyond three times the rate, a cost that
-    /// never passes, a header that seldom arrives, requests that no limit can match.
+    /// never passes, a header that seldom arrives, a plan that nobody has, requests that no limit can match.
     #[must_use]
     pub fn warnings(&self) -> Vec<Finding> {
         let mut warnings: Vec<_> = (self.limits().enumerate())
             .filter(|(_, spec)| spec.is_enabled())
             .flat_map(|(nth, spec)| {
-                of_limit(spec).map(move |(key, c)| c.at(Place::Limit(nth, key)))
+                let complaints = of_limit(spec).chain(self.unknown_plans(spec));
+                complaints.map(move |(key, c)| c.at(Place::Limit(nth, key)))
             })
             .collect();
         if self.limits().next().is_none() {
@@ -33,6 +34,17 @@ impl Policy {
             warnings.push(complaint.at(Place::Limit(0, "name")));
         }
         warnings
+    }
+
+    /// The plans that a limit names and no request is ever under.
+    fn unknown_plans(&self, spec: &LimitSpec) -> impl Iterator<Item = (&'static str, Complaint)> {
+        let own = spec.plans().map(|plan| ("plans", plan));
+        let asked = spec.condition().plans().into_iter().map(|plan| ("when", plan));
+        let unknown = own.chain(asked).filter(|(_, plan)| !self.may_plan(plan));
+        unknown.map(|(key, plan)| {
+            let expected = "a plan of the `file` in `[plans]`, or its `default`";
+            (key, Complaint::new(format!("no request is under the plan `{plan}`"), expected))
+        })
     }
 }
 

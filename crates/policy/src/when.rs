@@ -210,6 +210,15 @@ impl When {
             || self.exceptions.iter().any(When::asks_for_plan)
     }
 
+    /// The plans it asks for, also in exceptions.
+    pub(crate) fn plans(&self) -> Vec<&str> {
+        let own = self.conditions.iter().filter_map(|condition| match condition {
+            Condition::Plan(plans) => Some(plans.iter().map(|plan| &**plan)),
+            _ => None,
+        });
+        own.flatten().chain(self.exceptions.iter().flat_map(When::plans)).collect()
+    }
+
     /// How many exceptions stand in each other.
     pub(crate) fn depth(&self) -> usize {
         self.exceptions.iter().map(When::depth).max().map_or(0, |depth| depth + 1)

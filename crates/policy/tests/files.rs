@@ -414,6 +414,28 @@ fn a_misspelt_list_of_limits_is_told_once_and_nothing_follows_from_it() {
     assert!(problems.to_string().contains("there is no limit at all"));
 }
 
+#[test]
+fn a_plan_that_no_list_has_is_a_doubt() {
+    let csv = std::env::temp_dir().join(format!("tollgate-plans-{}.csv", std::process::id()));
+    std::fs::write(&csv, "k1,pro\nk2,team\n").unwrap();
+    let of = |limits: &str, plans: &str| {
+        let (policy, problems) =
+            read(&limit(&format!("rate = \"1/s\"\n{limits}\n[plans]\n{plans}")));
+        assert!(policy.is_some(), "{problems}");
+        problems.to_string().matches("no request is under the plan").count()
+    };
+    let list = format!("by = \"header:x-key\"\nfile = {csv:?}");
+    let named = "plans = { pro = \"2/s\", prp = \"3/s\", free = \"4/s\" }";
+    assert_eq!(of(named, &list), 2);
+    assert_eq!(of(named, &format!("{list}\ndefault = \"free\"")), 1);
+    assert_eq!(of("when = { plan = [\"team\", \"temas\"] }", &list), 1);
+    assert_eq!(of("when = { not = { plan = \"temas\" } }", &list), 1);
+    assert_eq!(of(&format!("{named}\nenabled = false"), &list), 0);
+    // Whoever tells a plan may tell any.
+    assert_eq!(of(named, &format!("{list}\nfrom = \"claim:plan\"")), 0);
+    std::fs::remove_file(csv).unwrap();
+}
+
 /// Other routers write parameters so; here they would match no request.
 #[test]
 fn a_colon_before_a_name_in_a_path_is_a_doubt() {
