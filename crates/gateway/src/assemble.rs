@@ -7,9 +7,9 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tollgate_core::{Clock, Store};
+use tollgate_core::{Clock, ManualClock, Store, Tick};
 use tollgate_http::{Clients, RateLimit, RateLimitLayer, Responder};
-use tollgate_memory::{Memory, SystemClock};
+use tollgate_memory::{Memory, MemoryBuilder, SystemClock};
 use tollgate_policy::config::{Problem, Problems, Reading, Section, Source, process_environment};
 use tollgate_policy::{KeyPart, LimitSpec, Policy};
 use tollgate_redis::Redis;
@@ -23,7 +23,7 @@ use crate::metrics::Metrics;
 use crate::noise::Noise;
 use crate::opening::{Opening, Transport};
 use crate::origin::Origin;
-use crate::settings::Settings;
+use crate::settings::{Pools, Settings};
 use crate::shared::{Asker, Shared};
 
 /// What a file describes.
@@ -63,14 +63,14 @@ pub(crate) struct Kept {
     pub(crate) shared: Option<(Shared, Arc<Redis>)>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) noise: Arc<Noise>,
+    pools: Arc<Pools>,
 }
 
 impl Kept {
     /// # Errors
     /// When this process cannot keep as many keys as it should.
-    fn new(keys: u64, shared: Option<Shared>, asker: Asker) -> Result<Kept, String> {
-        let memory = Memory::builder().max_entries(keys).build();
-        let memory = Arc::new(memory.map_err(|error| error.to_string())?);
+    fn new(memory: MemoryBuilder, shared: Option<Shared>, asker: Asker) -> Result<Kept, String> {
+        let memory = Arc::new(memory.build().map_err(|error| error.to_string())?);
         // While the servers cannot be asked, the store in this process holds its shares of the limits.
         let shared = shared.map(|shared| {
             let redis = Arc::new(shared.start(memory.clone(), asker));
@@ -82,7 +82,7 @@ impl Kept {
             None => memory.clone(),
         };
         let metrics = Arc::new(Metrics::new(memory, redis));
-        Ok(Kept { store, shared, metrics, noise: Arc::default() })
+        Ok(Kept { store, shared, metrics, noise: Arc::default(), pools: Arc::default() })
     }
 }
 
@@ -93,6 +93,7 @@ pub(crate) struct Gateway {
     pub(crate) limits: RateLimitLayer,
     pub(crate) admission: Admission,
     pub(crate) opening: Arc<Opening>,
+    pub(crate) jwt: Option<Jwt>,
     pub(crate) kept: Kept,
 }
 
@@ -156,8 +157,19 @@ impl Plan {
     /// # Panics
     /// Outside a tokio runtime.
     pub(crate) fn start(self, asker: Asker) -> Result<Gateway, String> {
-        let kept = Kept::new(self.settings.keys, self.shared.clone(), asker)?;
+        let memory = Memory::builder().max_entries(self.settings.keys);
+        let kept = Kept::new(memory, self.shared.clone(), asker)?;
         Ok(self.over(kept))
+    }
+
+    /// The same with fresh counts at an instant, at which time stands still; no store is asked.
+    ///
+    /// # Errors
+    /// As [`Plan::start`].
+    pub(crate) fn start_at(self, now: Tick) -> Result<Gateway, String> {
+        let clock = ManualClock::at(now);
+        let memory = Memory::builder().max_entries(self.settings.keys).clock(clock.clone());
+        Ok(self.over_by(Kept::new(memory, None, Asker::Visitor)?, clock))
     }
 
     /// The limits, asked of a store and by a clock of the caller's. Claims are those that stand beside
@@ -190,11 +202,14 @@ impl Plan {
     /// Joins what it describes with what is kept, so that a limit of the same name, algorithm, period
     /// and tick goes on counting. What the file says of the store is left aside.
     pub(crate) fn over(self, kept: Kept) -> Gateway {
+        self.over_by(kept, SystemClock::new())
+    }
+
+    fn over_by(self, kept: Kept, clock: impl Clock + 'static) -> Gateway {
         let observer = kept.metrics.follow(&self.policy);
         let admission = self.admission();
-        let mut limits = self
-            .layer(kept.store.clone(), SystemClock::new())
-            .observe(move |outcome| observer.decided(outcome));
+        let mut limits =
+            self.layer(kept.store.clone(), clock).observe(move |outcome| observer.decided(outcome));
         let Plan { settings, clients, jwt, .. } = self;
         let opening = Arc::new(Opening {
             balancers: settings.balancers.clone(),
@@ -203,7 +218,7 @@ impl Plan {
             clients: clients.rule().clone(),
         });
         let tokens = kept.metrics.clone();
-        if let Some(jwt) = jwt {
+        if let Some(jwt) = jwt.clone() {
             limits = limits.claims(move |headers| {
                 let claims = jwt.claims(headers)?;
                 tokens.tokens.count(claims.as_ref().map(drop).map_err(|why| *why));
@@ -212,7 +227,7 @@ impl Plan {
         }
         // As the layer has it, so that what is explained is what is charged.
         let policy = limits.policy().clone();
-        Gateway { settings, policy, limits, admission, opening, kept }
+        Gateway { settings, policy, limits, admission, opening, jwt, kept }
     }
 }
 
@@ -227,28 +242,34 @@ impl Known {
     /// Whoever lacks what a limit goes by may be one with his whole address: the limit would work, and
     /// not as its author thinks.
     fn warn(&self, root: &Section<'_>, policy: &Policy) {
-        let parts = || policy.limits().filter(|spec| spec.is_enabled()).flat_map(LimitSpec::key);
-        let warn = |is_known: bool, of: fn(&KeyPart) -> bool, message: &str, expected: &str| {
-            if !is_known && parts().any(of) {
-                root.reading().report(Problem::warning(root.span(), message, expected));
-            }
+        let limits = || policy.limits().filter(|spec| spec.is_enabled()).flat_map(LimitSpec::key);
+        let warn = |is_known: bool, of: fn(&KeyPart) -> bool, why: &str, expected: &str| {
+            let what = match () {
+                () if is_known => return,
+                () if limits().any(of) => "a limit is",
+                () if policy.planned_by().any(|part| of(&part)) => "plans are",
+                () if policy.listed_by().any(of) => "a list of who is free or forbidden is",
+                () => return,
+            };
+            let message = format!("{what} {why}");
+            root.reading().report(Problem::warning(root.span(), message, expected));
         };
         warn(
             self.claims,
             |part| matches!(part, KeyPart::Claim(_)),
-            "a limit is by a claim, and no request has claims",
+            "by a claim, and no request has claims",
             "a section `[jwt]`, which says how tokens are verified",
         );
         warn(
             self.users,
             |part| matches!(part, KeyPart::User),
-            "a limit is by `user`, and no request tells its user",
+            "by `user`, and no request tells its user",
             "`user_header` in `[client]`, by which a trusted proxy tells it",
         );
         warn(
             self.certificates,
             |part| matches!(part, KeyPart::Certificate),
-            "a limit is by `certificate`, and no client is asked for one",
+            "by `certificate`, and no client is asked for one",
             "`client_ca` in `[server.tls]`",
         );
     }
@@ -257,7 +278,8 @@ impl Known {
 impl Gateway {
     /// The limits in front of the upstream, and what stands in front of both.
     pub(crate) fn face(&self) -> Face<Limited> {
-        let routes = self.settings.destinations.open(&self.kept.metrics.meters, self.policy.case());
+        let Kept { metrics, pools, .. } = &self.kept;
+        let routes = self.settings.destinations.open(&metrics.meters, pools, self.policy.case());
         let origin = Origin {
             routes: Arc::new(routes),
             identity: self.admission.identity.clone(),

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use http::header::HOST;
 use http::{HeaderName, HeaderValue, Method, Request, Uri};
+use jiff::Timestamp;
+use tollgate_core::Tick;
 use tollgate_http::client::{Certificate, Claims, Peer};
 
 use crate::admission::Admission;
@@ -42,6 +44,12 @@ impl fmt::Display for Described {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} from {}", self.method, self.target, self.peer)
     }
+}
+
+/// An instant since 1970 in words, such as `2026-03-29T09:00:00+02:00`.
+pub(crate) fn instant(text: &str) -> Option<Tick> {
+    let instant: Timestamp = text.parse().ok()?;
+    u64::try_from(instant.as_microsecond()).ok().map(Tick::from_micros)
 }
 
 /// One header, as `name: value`.

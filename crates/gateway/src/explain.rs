@@ -31,8 +31,10 @@ impl Gateway {
         if let Some((_, redis)) = &self.kept.shared {
             let _ = tokio::time::timeout(CONNECTED, redis.connected()).await;
         }
-        let look =
-            |preview: &Preview<'_>| explained(&self.policy, &self.settings.destinations, preview);
+        let token = self.jwt.as_ref().map(|jwt| jwt.said(request.headers()));
+        let look = |preview: &Preview<'_>| {
+            explained(&self.policy, &self.settings.destinations, token.as_deref(), preview)
+        };
         self.limits.peek(&request, look).await.map_err(|error| {
             format!("{error}: a limit with `on_error = \"deny\"` would have it answered 503")
         })
@@ -47,15 +49,16 @@ pub(crate) fn refused(fault: &Fault) -> String {
     )
 }
 
-/// What is said of a request that limits are asked about.
+/// What is said of a request that limits are asked about; `token` of its token, if any is looked at.
 pub(crate) fn explained(
     policy: &Policy,
     destinations: &Destinations,
+    token: Option<&str>,
     preview: &Preview<'_>,
 ) -> String {
     let mut text = String::new();
     // Writing to a string does not fail, here and below.
-    let _ = write_request(&mut text, policy, destinations, preview);
+    let _ = write_request(&mut text, policy, destinations, token, preview);
     let _ = match preview.selection {
         Selection::Free(free) => writeln!(text, "\nNo limit is asked: {}.", why_free(*free)),
         Selection::Forbidden(part) => {
@@ -78,6 +81,7 @@ fn write_request(
     text: &mut String,
     policy: &Policy,
     destinations: &Destinations,
+    token: Option<&str>,
     preview: &Preview<'_>,
 ) -> fmt::Result {
     let head = preview.head;
@@ -90,6 +94,9 @@ fn write_request(
     match route.is_empty() {
         true => writeln!(text, "  route   none of the patterns")?,
         false => writeln!(text, "  route   {route}")?,
+    }
+    if let Some(token) = token {
+        writeln!(text, "  token   {token}")?;
     }
     if let Some(plan) = plan {
         writeln!(text, "  plan    {plan}")?;

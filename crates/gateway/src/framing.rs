@@ -11,6 +11,7 @@ mod chunks;
 mod head;
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::ops::ControlFlow;
 
 use http::StatusCode;
@@ -137,6 +138,8 @@ pub(crate) struct Fault {
     pub(crate) status: StatusCode,
     /// What was expected; it repeats nothing that the client wrote.
     pub(crate) detail: Cow<'static, str>,
+    /// What the log says of it, and no client is told: which server it was and what it did.
+    pub(crate) cause: Option<Box<str>>,
 }
 
 impl Fault {
@@ -154,7 +157,12 @@ impl Fault {
     );
 
     pub(crate) const fn new(status: StatusCode, detail: &'static str) -> Fault {
-        Fault { status, detail: Cow::Borrowed(detail) }
+        Fault { status, detail: Cow::Borrowed(detail), cause: None }
+    }
+
+    /// The same, with what the log says of it.
+    pub(crate) fn because(self, cause: impl Display) -> Fault {
+        Fault { cause: Some(cause.to_string().into()), ..self }
     }
 
     /// A request that is no request, or one that is read in more than one way.

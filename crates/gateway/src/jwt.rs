@@ -79,7 +79,32 @@ impl Disbelief {
     }
 }
 
+impl Disbelief {
+    /// What is said of it to whoever wrote the file.
+    pub(crate) fn why(self) -> &'static str {
+        match self {
+            Disbelief::Unclear => "it comes twice, or is longer than 8 KiB",
+            Disbelief::Malformed => "it is not three parts with a header and claims in JSON",
+            Disbelief::Algorithm => "its `alg` is none of `algorithm`, or it has a `crit`",
+            Disbelief::Signature => "no key of `[jwt]` has signed it",
+            Disbelief::Expired => "it has run out, or does not say when it will (`exp`)",
+            Disbelief::Early => "it is not in force yet (`nbf`)",
+            Disbelief::Issuer => "its `iss` is not `issuer`",
+            Disbelief::Audience => "its `aud` is none of `audience`",
+        }
+    }
+}
+
 impl Jwt {
+    /// What is said of the token in these headers to whoever wrote the file.
+    pub(crate) fn said(&self, headers: &HeaderMap) -> String {
+        match self.claims(headers) {
+            None => "none".to_owned(),
+            Some(Ok(_)) => "believed".to_owned(),
+            Some(Err(disbelief)) => format!("not believed: {}", disbelief.why()),
+        }
+    }
+
     /// The claims of the token in these headers; `None` when there is none.
     pub(crate) fn claims(&self, headers: &HeaderMap) -> Option<Result<Claims, Disbelief>> {
         let mut lines = headers.get_all(&self.rules.header).iter();

@@ -55,6 +55,7 @@ use assemble::Plan;
 use described::{Described, HeaderLine};
 use replay::Replay;
 use shared::Asker;
+use tollgate_core::Tick;
 use watch::Watch;
 
 /// Rate limits in front of an HTTP service, from one file.
@@ -120,8 +121,9 @@ Exit codes:
     /// Nothing is charged. With a `[store]` in the file its servers are asked for the counts as they
     /// are now; else all counts are fresh.
     #[command(after_long_help = "\
-Example:
+Examples:
   tollgate explain limits.toml /api/auth/login -X POST --peer 203.0.113.9 -H 'x-api-key: k1'
+  tollgate explain limits.toml /export --at 2026-03-29T02:30:00+01:00
 
 Exit codes:
   0  it was explained, whatever would become of the request
@@ -148,6 +150,11 @@ Exit codes:
         /// headers; may be given more than once.
         #[arg(long = "claim", value_name = "NAME=VALUE", value_parser = claim)]
         claims: Vec<(String, String)>,
+        /// When it comes, such as `2026-03-29T09:00:00Z` or `2026-03-29T09:00:00+02:00`, for schedules
+        /// and windows of a calendar. Counts are then fresh, and no store is asked; tokens in headers
+        /// are verified as of now.
+        #[arg(long, value_name = "TIME", value_parser = instant)]
+        at: Option<Tick>,
     },
     /// Say what the limits of a file would have done to the requests of an access log.
     ///
@@ -176,6 +183,10 @@ fn claim(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
+fn instant(text: &str) -> Result<Tick, &'static str> {
+    described::instant(text).ok_or("expected an instant since 1970, such as `2026-03-29T09:00:00Z`")
+}
+
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Serve { file } => {
@@ -199,13 +210,19 @@ fn main() -> ExitCode {
                 Ok(())
             }
         }),
-        Command::Explain { file, target, method, headers, peer, certificate, claims } => {
+        Command::Explain { file, target, method, headers, peer, certificate, claims, at } => {
             with(&file, |mut plan| {
                 if !claims.is_empty() {
                     plan.believe_given_claims();
                 }
                 let described = Described { method, target, headers, peer, certificate, claims };
-                let explained = async { plan.start(Asker::Visitor)?.explain(described).await };
+                let explained = async {
+                    let gateway = match at {
+                        None => plan.start(Asker::Visitor)?,
+                        Some(now) => plan.start_at(now)?,
+                    };
+                    gateway.explain(described).await
+                };
                 Ok(say(&wait_for(explained)??)?)
             })
         }

@@ -3,6 +3,7 @@
 mod afterwards;
 mod backend;
 mod limits;
+mod order;
 mod status;
 mod tokens;
 mod unopened;
@@ -136,7 +137,7 @@ impl Metrics {
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);
-        text
+        order::in_order(&text)
     }
 }
 

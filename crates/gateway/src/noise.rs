@@ -1,7 +1,9 @@
 //! Events that may come in thousands, told once and then summed up.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write};
+use std::mem::take;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -46,21 +48,41 @@ impl Event {
     }
 }
 
-/// Counts events: the first of a kind is told at once, the rest as a sum every 10 seconds.
-///
-/// A count of 0 is quiet, 1 has been told, each more is yet to be summed up.
+/// A line of the log about what an event is about, which its target says.
+macro_rules! warn_of {
+    ($event:expr, $($line:tt)*) => {
+        match $event {
+            Event::UpstreamFailed => tracing::warn!(target: "tollgate::upstream", $($line)*),
+            _ => tracing::warn!(target: "tollgate::listener", $($line)*),
+        }
+    };
+}
+
+/// Counts events: the first of a kind is told at once, the rest as a sum every 10 seconds, with the
+/// cause of the last.
 #[derive(Debug, Default)]
 pub(crate) struct Noise {
-    counts: [AtomicU64; Event::ALL.len()],
+    kinds: [Kind; Event::ALL.len()],
+}
+
+#[derive(Debug, Default)]
+struct Kind {
+    /// 0 is quiet, 1 has been told, each more is yet to be summed up.
+    count: AtomicU64,
+    last: Mutex<String>,
 }
 
 impl Noise {
     /// Tells of an event, or counts it when its kind was told of lately.
     pub(crate) fn tell(&self, event: Event, cause: &dyn Display) {
         // Relaxed, here and below: a count is the whole truth.
-        let count = self.count(event).map_or(0, |count| count.fetch_add(1, Ordering::Relaxed));
-        if count == 0 {
-            tracing::warn!(%cause, "{}", event.text());
+        let Some(kind) = self.kind(event) else { return };
+        if kind.count.fetch_add(1, Ordering::Relaxed) == 0 {
+            warn_of!(event, %cause, "{}", event.text());
+        } else if let Ok(mut last) = kind.last.try_lock() {
+            // Who finds it taken is no later than who has it.
+            last.clear();
+            let _ = write!(last, "{cause}");
         }
     }
 
@@ -86,18 +108,21 @@ impl Noise {
     /// Tells what was counted since the last time.
     pub(crate) fn sum_up_once(&self) {
         for event in Event::ALL {
-            let Some(count) = self.count(event) else { continue };
-            let before = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
+            let Some(kind) = self.kind(event) else { continue };
+            let before = kind.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
                 Some(u64::from(count > 1))
             });
             if let Some(times @ 1..) = before.ok().and_then(|before| before.checked_sub(1)) {
-                tracing::warn!(times, seconds = EVERY.as_secs(), "again: {}", event.text());
+                // Taken, so that no line is written while others wait to be counted.
+                let cause = take(&mut *kind.last.lock().unwrap_or_else(PoisonError::into_inner));
+                let seconds = EVERY.as_secs();
+                warn_of!(event, times, seconds, %cause, "again: {}", event.text());
             }
         }
     }
 
-    fn count(&self, event: Event) -> Option<&AtomicU64> {
+    fn kind(&self, event: Event) -> Option<&Kind> {
         let place = Event::ALL.iter().position(|other| *other == event)?;
-        self.counts.get(place)
+        self.kinds.get(place)
     }
 }

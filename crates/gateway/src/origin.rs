@@ -6,9 +6,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use http::header::{CONTENT_TYPE, HeaderName};
+use http::header::HeaderName;
 use http::{Request, Response, StatusCode, Uri};
 use tollgate_http::client::{Client, Peer};
+use tollgate_http::grpc;
 use tollgate_policy::RequestPath;
 use tower_service::Service;
 
@@ -34,8 +35,7 @@ pub(crate) struct Origin {
 
 impl Origin {
     async fn answer(self, mut request: Request<ClientBody>) -> Response<AnswerBody> {
-        let is_grpc = (request.headers().get(CONTENT_TYPE))
-            .is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"));
+        let call = grpc::content_type(request.headers()).cloned();
         let answer = match self.prepare(&mut request) {
             Ok(Target::Server) => Ok(nothing()),
             Ok(Target::Path) => match self.routes.send(&mut request) {
@@ -51,9 +51,13 @@ impl Origin {
         };
         answer.unwrap_or_else(|fault| {
             if fault.status.is_server_error() {
-                self.noise.tell(Event::UpstreamFailed, &fault.detail);
+                let cause = fault.cause.as_deref().unwrap_or(&fault.detail);
+                self.noise.tell(Event::UpstreamFailed, &cause);
             }
-            if is_grpc { grpc_problem(&fault) } else { problem(fault) }
+            match call {
+                Some(content_type) => grpc_problem(&fault, content_type),
+                None => problem(fault),
+            }
         })
     }
 

@@ -3,6 +3,7 @@
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::json;
+use tollgate_http::grpc;
 
 use crate::body::{AnswerBody, whole};
 use crate::framing::Fault;
@@ -24,23 +25,18 @@ pub(crate) fn problem(fault: Fault) -> Response<AnswerBody> {
 }
 
 /// The same for a client of gRPC, which looks for a status of its own and takes any body for messages.
-pub(crate) fn grpc_problem(fault: &Fault) -> Response<AnswerBody> {
+pub(crate) fn grpc_problem(fault: &Fault, content_type: HeaderValue) -> Response<AnswerBody> {
     // The statuses that clients make of those of HTTP by themselves.
-    let status = match fault.status {
-        StatusCode::BAD_REQUEST => "13",
-        StatusCode::NOT_FOUND => "12",
+    let code = match fault.status {
+        StatusCode::BAD_REQUEST => 13,
+        StatusCode::NOT_FOUND => 12,
         StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
-            "14"
+            14
         }
-        _ => "2",
+        _ => 2,
     };
-    let mut response = Response::new(whole(""));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-    headers.insert("grpc-status", HeaderValue::from_static(status));
-    if let Ok(message) = HeaderValue::from_str(&fault.detail) {
-        headers.insert("grpc-message", message);
-    }
+    let mut response = grpc::answer(code, &fault.detail).map(|_| whole(""));
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
     response
 }
 

@@ -172,9 +172,16 @@ fn page(kept: &Kept, settings: &Settings, phase: watch::Receiver<Phase>) -> Arc<
 async fn listen(listen: &Listen) -> io::Result<Vec<Listener>> {
     let mut listeners = Vec::new();
     for endpoint in &listen.endpoints {
-        listeners.push(endpoint.listen(listen.socket_mode).await?);
+        let listener = endpoint.listen(listen.socket_mode).await;
+        listeners.push(listener.map_err(|error| named(&error, "listen"))?);
     }
     Ok(listeners)
+}
+
+/// An error with the key of the file that says what failed.
+fn named(error: &io::Error, key: &str) -> io::Error {
+    let message = format!("{error}; `{key}` in `[server]` sets another address");
+    io::Error::new(error.kind(), message)
 }
 
 /// The usual address may be taken by another gateway on this machine; one that was asked for may not.
@@ -182,7 +189,9 @@ async fn metrics_listener(at: MetricsAt) -> io::Result<Option<Listener>> {
     let listen = async |address| Endpoint::Tcp(address).listen(None).await;
     match at {
         MetricsAt::Off => Ok(None),
-        MetricsAt::Address(address) => listen(address).await.map(Some),
+        MetricsAt::Address(address) => {
+            listen(address).await.map(Some).map_err(|error| named(&error, "metrics"))
+        }
         MetricsAt::Usual => match listen(MetricsAt::USUAL).await {
             Ok(listener) => Ok(Some(listener)),
             Err(error) => {

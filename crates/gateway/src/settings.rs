@@ -24,7 +24,7 @@ use crate::tls::Tls;
 use crate::tunnel::TunnelLimits;
 use crate::wire::Patience;
 
-pub(crate) use destinations::{Destinations, Way};
+pub(crate) use destinations::{Destinations, Pools, Way};
 pub(crate) use listen::Listen;
 
 use upstream::UpstreamWaits;

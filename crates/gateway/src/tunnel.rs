@@ -22,7 +22,6 @@ use tokio::time::{sleep, timeout};
 
 use crate::framing::Fault;
 use crate::hop;
-use crate::problem::BAD_GATEWAY;
 use crate::upstream::Asked;
 
 /// How long a tunnel may be there.
@@ -104,7 +103,7 @@ impl Switch {
             protocol.as_bytes().eq_ignore_ascii_case(self.protocol.as_bytes())
         });
         if !agreed || lines.next().is_some() {
-            return Err(BAD_GATEWAY);
+            return Err(asked.invalid("it switches to another protocol than was asked for"));
         }
         hop::strip_response(headers);
         self.ask(headers);

@@ -81,6 +81,7 @@ pub(crate) enum Silence {
 
 /// The servers of one upstream, each of which could answer.
 pub(crate) struct Pool {
+    name: Box<str>,
     servers: Box<[Arc<Server>]>,
     balance: Balance,
     turn: AtomicUsize,
@@ -135,6 +136,7 @@ impl Pool {
             server
         });
         Arc::new(Pool {
+            name: name.into(),
             servers: servers.collect(),
             balance,
             turn: AtomicUsize::new(0),
@@ -144,6 +146,14 @@ impl Pool {
             retries: meters.retries(name),
             tunnels: Tunnels::new(meters.tunnels(), tunnels),
         })
+    }
+
+    /// Has its servers no longer told of, since others take their place.
+    pub(crate) fn forget(&self, meters: &Meters) {
+        for server in &self.servers {
+            let (upstream, server) = ((*self.name).to_owned(), server.health().name().to_owned());
+            meters.forget(&ServerLabels { upstream, server });
+        }
     }
 
     /// Whether its servers can go on in another protocol than HTTP.
@@ -180,7 +190,10 @@ impl Pool {
                 Err(Miss::Sent(fault)) => return Err(fault),
                 Err(Miss::Unsent(unsent, why)) => {
                     request = *unsent;
-                    fault = if was_up || self.servers.len() == 1 { why } else { UNAVAILABLE };
+                    fault = match was_up || self.servers.len() == 1 {
+                        true => why,
+                        false => Fault { cause: why.cause, ..UNAVAILABLE },
+                    };
                     if tries > 0 {
                         self.retries.inc();
                     }

@@ -3,7 +3,7 @@
 mod body;
 mod cors;
 mod degraded;
-mod grpc;
+pub mod grpc;
 mod section;
 
 use std::borrow::Cow;
@@ -337,7 +337,7 @@ impl Responder {
     ) -> Response<Bytes> {
         let text = refusal.text(own.message.or(self.message.as_ref()));
         let (mut response, media_type) = match grpc::content_type(request) {
-            Some(content_type) => (grpc::answer(&refusal, &text), content_type.clone()),
+            Some(content_type) => (grpc::refusal(&refusal, &text), content_type.clone()),
             None => {
                 let status = own.status().unwrap_or(refusal.status());
                 let (media_type, body) = own

@@ -14,7 +14,7 @@ mod dialect;
 mod escape;
 mod layer;
 
-pub use answer::{Cors, CorsError, Format, Refusal, Responder};
+pub use answer::{Cors, CorsError, Format, Refusal, Responder, grpc};
 pub use clients::Clients;
 pub use dialect::{Dialect, DialectError, Dialects, Members};
 pub use layer::{

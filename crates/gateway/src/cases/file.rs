@@ -5,7 +5,6 @@ mod expects;
 use std::path::Path;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
-use jiff::Timestamp;
 use tollgate_core::{Span, Tick};
 use tollgate_policy::Policy;
 use tollgate_policy::config::{
@@ -14,7 +13,7 @@ use tollgate_policy::config::{
 
 use super::Case;
 use super::step::{Answer, Step};
-use crate::described::{Described, HeaderLine};
+use crate::described::{Described, HeaderLine, instant};
 use expects::EXPECT;
 
 /// Monday, 5 January 2026, 12:00 UTC: in the midst of a day, a week, a month and office hours.
@@ -121,13 +120,12 @@ impl Reader<'_> {
     }
 
     fn instant(&self, text: &Text) -> Option<Tick> {
-        let instant = text.as_str().parse::<Timestamp>().ok();
-        let micros = instant.and_then(|instant| u64::try_from(instant.as_microsecond()).ok());
-        if micros.is_none() {
+        let instant = instant(text.as_str());
+        if instant.is_none() {
             let why = format!("`{}` is no instant since 1970", text.shown());
             self.reading.refuse(text, why, AT);
         }
-        micros.map(Tick::from_micros)
+        instant
     }
 
     /// What is sent and what the service behind answers; what is not said is as usual.

@@ -138,7 +138,7 @@ impl Rig {
             Err(fault) => return refused(&fault),
         };
         let policy = self.layer.policy();
-        let look = |preview: &Preview<'_>| explained(policy, &self.destinations, preview);
+        let look = |preview: &Preview<'_>| explained(policy, &self.destinations, None, preview);
         self.layer.peek(&request, look).await.unwrap_or_else(|error| error.to_string())
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tollgate_http::Head;
 use tollgate_policy::config::{Problem, Section};
@@ -83,15 +84,48 @@ impl Destinations {
     }
 }
 
+/// The upstreams that are open.
+#[derive(Default)]
+pub(crate) struct Pools(Mutex<Vec<Open>>);
+
+/// An upstream, and what it was opened from.
+#[derive(Clone)]
+struct Open {
+    spec: UpstreamSpec,
+    waits: UpstreamWaits,
+    pool: Arc<Pool>,
+}
+
+impl Open {
+    /// Whether it is one of those that are described.
+    fn is_of(&self, described: &Destinations) -> bool {
+        let same = |spec: &UpstreamSpec| self.spec.is_as(spec);
+        self.waits == described.waits && described.upstreams.iter().any(same)
+    }
+}
+
 impl Destinations {
-    /// Opens the upstreams: their servers are asked after from now on.
+    /// Opens the upstreams: their servers are asked after from now on. Those that are open as they are
+    /// described stay as they are, with what is known of their servers; others are closed.
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub(crate) fn open(&self, meters: &Meters, case: Case) -> Routes {
-        meters.forget_servers();
-        let pools: Vec<_> =
-            (self.upstreams.iter()).map(|spec| Pool::new(spec.plan(&self.waits), meters)).collect();
+    pub(crate) fn open(&self, meters: &Meters, open: &Pools, case: Case) -> Routes {
+        // Pools are whole whenever they are not locked.
+        let mut open = open.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (stay, go): (Vec<_>, Vec<_>) = open.drain(..).partition(|one| one.is_of(self));
+        go.iter().for_each(|one| one.pool.forget(meters));
+        *open = (self.upstreams.iter())
+            .map(|spec| {
+                let stays = stay.iter().find(|one| one.spec.name == spec.name);
+                stays.cloned().unwrap_or_else(|| Open {
+                    spec: spec.clone(),
+                    waits: self.waits,
+                    pool: Pool::new(spec.plan(&self.waits), meters),
+                })
+            })
+            .collect();
+        let pools: Vec<_> = open.iter().map(|one| one.pool.clone()).collect();
         let open = |spec: &RouteSpec| Some(spec.route(pools.get(spec.upstream)?.clone()));
         let otherwise = match (&self.otherwise, self.routes.is_empty()) {
             (Some(route), _) => open(route).map(Box::new).map(Otherwise::Upstream),

@@ -18,7 +18,7 @@ use crate::upstream::{
 };
 
 /// What `[server.timeouts]` says of upstreams, for all that say nothing else.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UpstreamWaits {
     /// For a connection.
     pub(crate) connect: Duration,
@@ -129,6 +129,26 @@ impl UpstreamSpec {
 }
 
 impl UpstreamSpec {
+    /// Whether the other describes the same, as far as can be seen: over TLS it cannot, since other
+    /// authorities may be believed.
+    pub(super) fn is_as(&self, other: &UpstreamSpec) -> bool {
+        let dials = |spec: &UpstreamSpec| {
+            let clear = spec.dials.iter().filter(|dial| dial.secure.is_none());
+            clear
+                .map(|dial| (dial.address.to_string(), dial.patience, dial.unheard))
+                .collect::<Vec<_>>()
+        };
+        let rest = |spec: &UpstreamSpec| {
+            (spec.protocol, spec.balance, spec.checks.clone(), spec.ejection, spec.patience)
+        };
+        let (own, others) = (dials(self), dials(other));
+        self.name == other.name
+            && own.len() == self.dials.len()
+            && others.len() == other.dials.len()
+            && own == others
+            && rest(self) == rest(other)
+    }
+
     /// What its pool is made from.
     pub(super) fn plan(&self, waits: &UpstreamWaits) -> Plan<'_> {
         Plan {

@@ -11,7 +11,6 @@ use super::server::Asked;
 use crate::body::{AnswerBody, UpstreamBody, whole};
 use crate::framing::Fault;
 use crate::hop;
-use crate::problem::BAD_GATEWAY;
 use crate::tunnel::{Switch, Tunnels};
 
 /// Answers in which silence is no fault: events come when there are any.
@@ -29,14 +28,17 @@ pub(super) fn answer(
     switch: Option<(Switch, &Tunnels)>,
 ) -> Result<Response<AnswerBody>, Fault> {
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        let (switch, tunnels) = switch.ok_or(BAD_GATEWAY)?;
+        let unasked = || asked.invalid("it switches to a protocol that was not asked for");
+        let (switch, tunnels) = switch.ok_or_else(unasked)?;
         switch.accept(&mut response, asked, tunnels)?;
         let (mut parts, _) = response.into_parts();
         parts.version = Version::default();
         return Ok(Response::from_parts(parts, whole("")));
     }
     let (mut parts, body) = response.into_parts();
-    settle_framing(&mut parts.headers)?;
+    if !settle_framing(&mut parts.headers) {
+        return Err(asked.invalid("its answer has more transfer codings than `chunked`"));
+    }
     hop::strip_response(&mut parts.headers);
     parts.version = Version::default();
     let patience = if is_stream(&parts.headers) { patience.1 } else { patience.0 };
@@ -56,14 +58,16 @@ fn is_stream(headers: &HeaderMap) -> bool {
 /// Where an answer is chunked, what it says of its length counts for nothing (RFC 9112, 6.3), and to
 /// pass that on would cut the body off. A coding other than `chunked` was not asked for, and the
 /// client would not know of it.
-fn settle_framing(headers: &mut HeaderMap) -> Result<(), Fault> {
+///
+/// Whether it could be settled.
+fn settle_framing(headers: &mut HeaderMap) -> bool {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     match (codings.next(), codings.next()) {
-        (None, _) => Ok(()),
+        (None, _) => true,
         (Some(coding), None) if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => {
             headers.remove(CONTENT_LENGTH);
-            Ok(())
+            true
         }
-        _ => Err(BAD_GATEWAY),
+        _ => false,
     }
 }

@@ -51,6 +51,11 @@ impl Health {
         })
     }
 
+    /// The address of the server.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(crate) fn is_up(&self) -> bool {
         !self.checked_down.load(Ordering::Relaxed) && !self.ejected.load(Ordering::Relaxed)
     }

@@ -52,10 +52,10 @@ impl Meters {
         meters
     }
 
-    /// Forgets which servers there are, before those of another file are named: what is no longer
-    /// asked must not look like a server that is down. Those that still answer count unseen.
-    pub(crate) fn forget_servers(&self) {
-        self.up.clear();
+    /// Forgets a server: what is no longer asked must not look like one that is down. If it still
+    /// answers it counts unseen.
+    pub(super) fn forget(&self, labels: &ServerLabels) {
+        self.up.remove(labels);
     }
 
     pub(super) fn up(&self, labels: &ServerLabels) -> Gauge {

@@ -1,5 +1,7 @@
 //! One server of an upstream: its connections, its health, its load.
 
+use std::error::Error;
+use std::fmt::{self, Display};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +35,11 @@ impl Asked {
     /// Takes note that the server did not finish what it began.
     pub(crate) fn failed(&self) {
         self.health.failed();
+    }
+
+    /// The fault of a server whose answer means nothing, for this reason.
+    pub(crate) fn invalid(&self, why: &str) -> Fault {
+        of_server(BAD_GATEWAY, &self.health, why)
     }
 }
 
@@ -78,7 +85,7 @@ impl Server {
                 Ok(taken) => taken,
                 Err(why) => {
                     self.health.failed();
-                    return Err(Miss::Unsent(Box::new(request), fault_of(&why)));
+                    return Err(Miss::Unsent(Box::new(request), self.fault_of(&why)));
                 }
             };
             let upload = request.body().upload();
@@ -90,54 +97,78 @@ impl Server {
                     return Ok((response, asked));
                 }
                 // The server closed it while it was idle: that says nothing of the server.
-                Some(Err(Some(unsent))) if age == Age::Used => request = *unsent,
-                Some(Err(Some(unsent))) => {
+                Some(Err((Some(unsent), _))) if age == Age::Used => request = *unsent,
+                Some(Err((Some(unsent), error))) => {
                     self.health.failed();
-                    return Err(Miss::Unsent(unsent, BAD_GATEWAY));
+                    let fault = of_server(BAD_GATEWAY, &self.health, Whole(&error));
+                    return Err(Miss::Unsent(unsent, fault));
                 }
-                Some(Err(None)) => return Err(self.missed(&upload, BAD_GATEWAY)),
-                None => return Err(self.missed(&upload, GATEWAY_TIMEOUT)),
+                Some(Err((None, error))) => {
+                    return Err(self.missed(&upload, BAD_GATEWAY, Whole(&error)));
+                }
+                None => return Err(self.missed(&upload, GATEWAY_TIMEOUT, "no answer in time")),
             }
         }
     }
 
+    fn fault_of(&self, why: &NoLine) -> Fault {
+        match why {
+            NoLine::Late => of_server(GATEWAY_TIMEOUT, &self.health, "no connection in time"),
+            NoLine::Failed(error) => of_server(
+                BAD_GATEWAY,
+                &self.health,
+                format_args!("no connection: {}", Whole(&**error)),
+            ),
+        }
+    }
+
     /// The client's fault if it has one, else the server's.
-    fn missed(&self, upload: &Upload, fault: Fault) -> Miss {
+    fn missed(&self, upload: &Upload, fault: Fault, why: impl Display) -> Miss {
         Miss::Sent(upload.fault().unwrap_or_else(|| {
             self.health.failed();
-            fault
+            of_server(fault, &self.health, why)
         }))
     }
 
-    /// The error is the request, if nothing of it was sent.
+    /// The error is the request, if nothing of it was sent, and why.
     async fn send(
         &self,
         line: Line,
         request: Request<ClientBody>,
-    ) -> Result<Response<Incoming>, Option<Box<Request<ClientBody>>>> {
+    ) -> Result<Response<Incoming>, (Option<Box<Request<ClientBody>>>, hyper::Error)> {
         match line {
             Line::Http1(mut sender) => {
                 let answer = sender.try_send_request(request).await;
                 if answer.is_ok() {
                     self.lines.keep(sender);
                 }
-                answer.map_err(|mut error| error.take_message().map(Box::new))
+                answer.map_err(|mut lost| (lost.take_message().map(Box::new), lost.into_error()))
             }
             Line::Http2(mut sender) => {
                 let answer = sender.try_send_request(request).await;
-                answer.map_err(|mut error| error.take_message().map(Box::new))
+                answer.map_err(|mut lost| (lost.take_message().map(Box::new), lost.into_error()))
             }
         }
     }
 }
 
-fn fault_of(why: &NoLine) -> Fault {
-    match why {
-        NoLine::Late => GATEWAY_TIMEOUT,
-        NoLine::Failed(error) => {
-            tracing::debug!(%error, "no connection");
-            BAD_GATEWAY
+/// A fault of this server, so that the log can say which it was and what it did.
+fn of_server(fault: Fault, server: &Health, why: impl Display) -> Fault {
+    fault.because(format_args!("{}: {why}", server.name()))
+}
+
+/// An error with all that is behind it.
+struct Whole<'e>(&'e dyn Error);
+
+impl Display for Whole<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut behind = self.0.source();
+        while let Some(error) = behind {
+            write!(f, ": {error}")?;
+            behind = error.source();
         }
+        Ok(())
     }
 }
 

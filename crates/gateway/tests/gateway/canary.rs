@@ -164,7 +164,7 @@ fn t19_tokens_their_claims_and_their_secret_are_told_nowhere() {
 }
 
 /// A token in the compact form, signed by `secret` with SHA-256 whatever it says.
-fn token(algorithm: &str, claims: &str, secret: &str) -> String {
+pub(crate) fn token(algorithm: &str, claims: &str, secret: &str) -> String {
     let header = format!("{{\"alg\":\"{algorithm}\"}}");
     let [header, claims] = [&header, claims].map(|part| URL_SAFE_NO_PAD.encode(part));
     let signed = format!("{header}.{claims}");

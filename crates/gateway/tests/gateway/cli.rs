@@ -1,5 +1,6 @@
 //! `tollgate check`, `explain`, and what is said of files that cannot be used.
 
+use crate::canary::token;
 use crate::client::Client;
 use crate::program::{Program, Scratch, run};
 
@@ -130,8 +131,13 @@ fn a_limit_by_what_no_request_tells_is_warned_of() {
     let client = "[client]\ntrusted_proxies = [\"127.0.0.1\"]\nsource = \"x-forwarded-for\"\n\
                   user_header = \"x-user\"\n";
     assert_eq!(warned(&(client.to_owned() + &by("user"))), "");
-    let jwt = format!("[jwt]\nalgorithm = \"HS256\"\nsecret = \"{secret}\"\n{limit}");
-    assert_eq!(warned(&jwt), "");
+    let jwt = format!("[jwt]\nalgorithm = \"HS256\"\nsecret = \"{secret}\"\n");
+    assert_eq!(warned(&(jwt.clone() + limit)), "");
+    let plans = by("client") + "plans = { pro = \"99/m\" }\n[plans]\nfrom = \"claim:plan\"\n";
+    assert_says(&warned(&plans), &["plans are by a claim", "a section `[jwt]`"]);
+    assert_eq!(warned(&(jwt + &plans)), "");
+    let listed = by("client") + "[deny]\nuser = \"eve\"\n";
+    assert_says(&warned(&listed), &["a list of who is free or forbidden is by `user`"]);
 }
 
 #[test]
@@ -331,6 +337,67 @@ fn a_claim_that_is_given_stands_for_a_verified_token() {
     assert_says(&explain(&token), &["key   client = 127.0.0.1"]);
     let both = [&token[..], &["--claim", "sub=ann"]].concat();
     assert_says(&explain(&both), &["key   claim:sub = ann"]);
+}
+
+#[test]
+fn explain_at_a_time_goes_by_schedules_and_windows_of_then() {
+    let file = Scratch::new(
+        "limits.toml",
+        "[schedules.night]\nzone = \"Europe/Paris\"\nhours = \"22:00-06:00\"\n\
+         [[limit]]\nname = \"export\"\nrate = \"1/s\"\nwhen = { schedule = \"night\" }\n\
+         [[limit]]\nname = \"day\"\nrate = \"0/day\"\nalgorithm = \"fixed-window\"\n\
+         window = { every = \"day\", zone = \"Europe/Paris\" }\n",
+    );
+    let at = |time: &str| told(&["explain", file.path(), "/", "--at", time]);
+    assert_says(&at("2026-03-28T23:30:00+01:00"), &["export: applies"]);
+    assert_says(&at("2026-03-28T12:00:00Z"), &["export: does not apply"]);
+    let output = run(&["explain", file.path(), "/", "--at", "tomorrow"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_says(&String::from_utf8(output.stderr).unwrap(), &["expected an instant since 1970"]);
+    // The day in which the clocks go forward has 23 hours.
+    let file = Scratch::new(
+        "limits.toml",
+        "[store]\nredis = \"redis://127.0.0.1:1\"\n\
+         [[limit]]\nname = \"day\"\nrate = \"1/day\"\nalgorithm = \"fixed-window\"\n\
+         window = { every = \"day\", zone = \"Europe/Paris\" }\n",
+    );
+    for (time, hours) in [("2026-03-29T00:00:00+01:00", 23), ("2026-03-30T00:00:00+02:00", 24)] {
+        let said = told(&["explain", file.path(), "/", "--at", time]);
+        let reset = format!("t={}", hours * 3_600);
+        assert_says(&said, &["0 of 1 are left", &reset]);
+    }
+}
+
+#[test]
+fn explain_says_why_a_token_is_not_believed() {
+    let secret = "0123456789abcdef0123456789abcdef";
+    let file = Scratch::new(
+        "limits.toml",
+        &format!(
+            "[jwt]\nalgorithm = \"HS256\"\nsecret = \"{secret}\"\nissuer = \"us\"\n\
+             [[limit]]\nname = \"a\"\nrate = \"1/s\"\nby = \"claim:sub\"\n"
+        ),
+    );
+    let of = |token: &str| {
+        let header = format!("authorization: Bearer {token}");
+        told(&["explain", file.path(), "/", "-H", &header])
+    };
+    let signed = |claims: &str, secret: &str| of(&token("HS256", claims, secret));
+    let good = r#"{"sub":"ann","iss":"us","exp":9000000000}"#;
+    let other = "another secret that is long enough";
+    for (said, expected) in [
+        (signed(good, secret), "believed"),
+        (of("abc"), "not believed: it is not three parts"),
+        (of("e30.e30.e30"), "not believed: its `alg` is none of `algorithm`"),
+        (signed(good, other), "not believed: no key of `[jwt]` has signed it"),
+        (signed(&good.replace("9000", "1"), secret), "not believed: it has run out"),
+        (signed(&good.replace("us", "them"), secret), "not believed: its `iss` is not `issuer`"),
+    ] {
+        assert_says(&said, &[&format!("\n  token   {expected}")]);
+    }
+    assert_says(&told(&["explain", file.path(), "/"]), &["\n  token   none\n"]);
+    let given = told(&["explain", file.path(), "/", "--claim", "sub=ann"]);
+    assert!(!given.contains("token "), "{given}");
 }
 
 #[test]

@@ -219,6 +219,13 @@ fn t20_what_repeats_is_told_once_and_then_summed_up() {
         .collect();
     let again: u64 = told.iter().filter_map(|line| line["times"].as_u64()).sum();
     assert_eq!(again + 1, 300);
+    // Which server, and what is wrong with it; also in the sums.
+    for line in &told {
+        let cause = line["cause"].as_str().unwrap();
+        assert!(cause.starts_with(&format!("http://{nowhere}: no connection: ")), "{cause}");
+        assert!(cause.contains("refused"), "{cause}");
+        assert_eq!(line["target"], "tollgate::upstream");
+    }
     assert!(told.len() <= 4, "{log}");
 }
 

@@ -124,6 +124,14 @@ fn an_address_that_is_taken_ends_with_1() {
     assert_eq!(output.status.code(), Some(1));
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(told.contains(&format!("cannot listen on {address}")), "{told}");
+    assert!(told.contains("`listen` in `[server]` sets another address"), "{told}");
+    let metrics = format!("metrics = \"{address}\"");
+    let config = SERVER.replacen("metrics = \"127.0.0.1:0\"", &metrics, 1);
+    assert!(config.contains(&metrics), "{config}");
+    let file = crate::program::Scratch::new("limits.toml", &config);
+    let output = crate::program::run(&["serve", file.path()]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("`metrics` in `[server]` sets another address"), "{told}");
 }
 
 #[test]

@@ -50,6 +50,45 @@ fn reload(gateway: &Program, config: &str) {
     until("the file is in force", || (value(gateway, APPLIED) > before).then_some(()));
 }
 
+/// A server that is left alone stays so while its upstream is as it was, and round robin goes on.
+#[test]
+fn an_upstream_that_stays_keeps_what_is_known_of_its_servers() {
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let live: Vec<_> = (0..2).map(|_| Upstream::start()).collect();
+    let file = |rate: u32, path: &str, failures: u32| {
+        format!(
+            "[server]\nlisten = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"\n\
+             [[upstream]]\nname = \"app\"\n\
+             servers = [\"http://{gone}\", \"http://{}\", \"http://{}\"]\n\
+             eject = {{ failures = {failures}, for = \"1h\" }}\n\
+             [[route]]\nwhen = {{ path = \"{path}\" }}\nupstream = \"app\"\n\
+             [[limit]]\nname = \"all\"\nrate = \"{rate}/hour\"\n",
+            live[0].address, live[1].address
+        )
+    };
+    let gateway = Program::serve(&file(100, "/*", 1));
+    let up = format!("tollgate_upstream_up{{upstream=\"app\",server=\"http://{gone}\"}}");
+    let is_up = || value(&gateway, &up);
+    let asked = || live.iter().map(|server| server.asked().len()).collect::<Vec<_>>();
+    for _ in 0..4 {
+        assert_eq!(ask(&gateway).status, 200);
+    }
+    assert_eq!(is_up(), 0);
+    let before = asked();
+    for nth in 0..6 {
+        // Limits and routes change; the upstream does not.
+        reload(&gateway, &file(200 + nth, if nth % 2 == 0 { "/{any}" } else { "/*" }, 1));
+        assert_eq!(is_up(), 0, "reload {nth}");
+        assert_eq!(ask(&gateway).status, 200);
+    }
+    let after = asked();
+    assert!(after.iter().zip(&before).all(|(after, before)| after > before), "{after:?}");
+    let retries = "tollgate_upstream_retries_total{upstream=\"app\"}";
+    assert_eq!(value(&gateway, retries), 1, "nobody tried it again");
+    reload(&gateway, &file(100, "/*", 2));
+    assert_eq!(is_up(), 1, "one that is described otherwise begins anew");
+}
+
 #[test]
 fn b190_another_rate_keeps_what_is_used_under_every_algorithm() {
     for algorithm in ["token-bucket", "fixed-window", "sliding-window", "sliding-log"] {

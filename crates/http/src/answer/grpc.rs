@@ -1,4 +1,5 @@
-//! A refusal as gRPC tells it: HTTP 200, everything in the headers, no body ("Trailers-Only").
+//! Answers without a message as gRPC has them: HTTP 200, everything in the headers, no body
+//! ("Trailers-Only").
 //!
 //! A bare 429 would reach the client as UNAVAILABLE, which it retries at once.
 
@@ -19,19 +20,28 @@ static GRPC_DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-b
 static GRPC_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
 /// The content type of a gRPC request, of whatever encoding; `None` for any other request.
-pub(super) fn content_type(request: &HeaderMap) -> Option<&HeaderValue> {
+#[must_use]
+pub fn content_type(request: &HeaderMap) -> Option<&HeaderValue> {
     let value = request.get(CONTENT_TYPE)?;
     let is_grpc = value.as_bytes().get(..16)?.eq_ignore_ascii_case(b"application/grpc");
     is_grpc.then_some(value)
 }
 
-/// The answer to a refused call, but for its content type.
-pub(super) fn answer(refusal: &Refusal<'_>, text: &str) -> Response<Bytes> {
-    let code = code(refusal);
+/// An answer of this status (google.rpc.Code) and message, but for its content type.
+#[must_use]
+pub fn answer(code: u16, text: &str) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     let headers = response.headers_mut();
     headers.insert(&GRPC_STATUS, code.into());
     headers.insert(&GRPC_MESSAGE, message(text));
+    response
+}
+
+/// The answer to a refused call, but for its content type.
+pub(super) fn refusal(refusal: &Refusal<'_>, text: &str) -> Response<Bytes> {
+    let code = code(refusal);
+    let mut response = answer(code, text);
+    let headers = response.headers_mut();
     if let (Refusal::Unasked(_), Some(seconds)) = (refusal, refusal.retry_after()) {
         headers.insert(&GRPC_PUSHBACK, seconds.saturating_mul(1_000).into());
     }
