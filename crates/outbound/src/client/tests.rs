@@ -427,6 +427,58 @@ async fn a_permit_that_comes_too_late_is_given_back_and_the_hold_waited_out() {
     assert!(gaps[1] >= Duration::from_secs(1), "{gaps:?}");
 }
 
+/// The second call has its permit when the first one's answer asks for quiet.
+#[tokio::test(start_paused = true)]
+async fn what_a_call_was_charged_that_could_not_leave_is_given_back() {
+    let limit = tollgate_core::Limit::new("two a day", "2/day".parse().unwrap()).unwrap();
+    let store = Memory::builder().clock(Paused(Instant::now())).build().unwrap();
+    let store: Arc<dyn Store> = Arc::new(store);
+    let limiter = tollgate_core::Limiter::over(store, [limit]);
+    let throttle = Throttle::builder().limits(limiter).max_in_flight(1).build();
+    let layer = ClientLayer::new().throttle(throttle).within(Span::MINUTE);
+    let server = Server::saying([Ok(after(429, 10))]).taking(Duration::from_millis(500));
+    let both = [(); 2].map(|()| {
+        let (layer, server) = (layer.clone(), server.clone());
+        tokio::spawn(async move { call(&layer, &server, get()).await.unwrap().status() })
+    });
+    for call in both {
+        call.await.unwrap();
+    }
+    assert!(server.gaps()[0] >= Duration::from_millis(10_500));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_is_known_to_have_ended_holds_no_permit() {
+    let throttle = Throttle::builder().max_in_flight(1).build();
+    let layer = ClientLayer::new().throttle(throttle.clone());
+    let mut answer = call(&layer, &Server::default(), get()).await.unwrap();
+    let frame = http_body_util::BodyExt::frame(answer.body_mut()).await.unwrap().unwrap();
+    assert_eq!(frame.into_data().unwrap(), "body");
+    assert!(throttle.try_acquire("https://api.example", 1).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_leaves_as_soon_as_another_answer_lets_it() {
+    let told = |left: u64| {
+        let line = |name, value: u64| (name, value.to_string());
+        let lines =
+            [("ratelimit-remaining", left), ("ratelimit-limit", 10), ("ratelimit-reset", 20)];
+        (200, lines.map(|(name, value)| line(name, value)).to_vec())
+    };
+    let layer = ClientLayer::new();
+    let began = Instant::now();
+    let ask = |said, takes| {
+        let server = Server::saying([Ok(said)]).taking(Duration::from_secs(takes));
+        let layer = layer.clone();
+        tokio::spawn(async move { call(&layer, &server, get()).await.unwrap().status() })
+    };
+    let (used_up, news) = (ask(told(0), 1), ask(told(9), 5));
+    used_up.await.unwrap();
+    ask(told(8), 0).await.unwrap();
+    assert_eq!(began.elapsed().as_secs(), 5);
+    news.await.unwrap();
+}
+
 /// A call that is dropped when it would be polled once more than `polls` times.
 async fn dropped_after<F: Future>(polls: usize, call: F) -> Option<F::Output> {
     let (mut call, mut left) = (Some(Box::pin(call)), polls);
