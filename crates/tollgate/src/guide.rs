@@ -1,5 +1,5 @@
 //! The guide: choosing an algorithm, numbers and keys; plans in a database; proxies and headers; what several processes
-//! admit together, and how they share one budget.
+//! admit together, and how they share one budget; calls to others.
 
 #[doc = include_str!("../docs/algorithms.md")]
 pub mod algorithms {}
@@ -25,3 +25,7 @@ pub mod proxies {}
 
 #[doc = include_str!("../docs/headers.md")]
 pub mod headers {}
+
+#[cfg(feature = "outbound")]
+#[doc = include_str!("../docs/breakers.md")]
+pub mod breakers {}

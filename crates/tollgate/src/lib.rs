@@ -93,3 +93,7 @@ pub type Limiter<S = Memory> = tollgate_core::Limiter<S>;
 #[cfg(feature = "http")]
 #[doc(inline)]
 pub use {tollgate_http as http, tollgate_policy as policy};
+
+#[cfg(feature = "outbound")]
+#[doc(inline)]
+pub use tollgate_outbound as outbound;
