@@ -203,25 +203,25 @@ impl Courier {
         deadline: Option<Instant>,
     ) -> Result<(Departed<'l>, Option<Permit>), Error> {
         let patience = Patience::new(self.longest_wait, deadline);
+        // Whoever asks elsewhere lets the next one ask too; a throttle has lines of its own.
+        let asks = self.holds.is_some() || self.throttle.is_some();
         loop {
             let turn = line.turn(patience).await?;
+            let _turn = (!asks).then_some(turn);
             if let Some(held) = self.held(key).await {
                 line.hold(held.min(self.longest_hold));
                 continue;
             }
-            let Some(throttle) = &self.throttle else {
-                if let Some(departed) = line.depart() {
-                    return Ok((departed, None));
-                }
-                continue;
+            let permit = match &self.throttle {
+                Some(throttle) => Some(self.permit(throttle, key, deadline).await?),
+                None => None,
             };
-            // The throttle has lines of its own, in which many wait at once.
-            drop(turn);
-            let permit = self.permit(throttle, key, deadline).await?;
-            match line.depart() {
-                Some(departed) => return Ok((departed, Some(permit))),
-                // Something was told meanwhile that has to be waited for.
-                None => permit.give_back(),
+            if let Some(departed) = line.depart() {
+                return Ok((departed, permit));
+            }
+            // Something was told meanwhile that has to be waited for.
+            if let Some(permit) = permit {
+                permit.give_back();
             }
         }
     }
