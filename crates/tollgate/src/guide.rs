@@ -29,3 +29,7 @@ pub mod headers {}
 #[cfg(feature = "outbound")]
 #[doc = include_str!("../docs/breakers.md")]
 pub mod breakers {}
+
+#[cfg(feature = "outbound")]
+#[doc = include_str!("../docs/clients.md")]
+pub mod clients {}
