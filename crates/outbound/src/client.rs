@@ -256,7 +256,7 @@ struct Letter<S, B> {
 
 impl<S, B, A> Errand for Letter<S, B>
 where
-    S: Service<Request<B>, Response = Response<A>> + Send,
+    S: Service<Request<B>, Response = Response<A>> + Clone + Send,
     S::Error: Into<BoxError>,
     S::Future: Send,
     B: Send,
@@ -265,12 +265,14 @@ where
     type Answer = Response<A>;
 
     async fn send(&mut self, copies: Copies) -> Result<Response<A>, BoxError> {
-        poll_fn(|context| self.inner.poll_ready(context)).await.map_err(Into::into)?;
+        // One that failed must not be asked again.
+        let mut inner = self.inner.clone();
+        poll_fn(|context| inner.poll_ready(context)).await.map_err(Into::into)?;
         let request = self.request.take().ok_or("the request was sent and cannot be sent again")?;
         if copies == Copies::Keep {
             self.request = (self.copy)(&request);
         }
-        self.inner.call(request).await.map_err(Into::into)
+        inner.call(request).await.map_err(Into::into)
     }
 
     fn can_be_sent(&self) -> bool {

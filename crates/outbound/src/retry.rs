@@ -91,7 +91,8 @@ impl Retry {
         Retry { least, ..self }
     }
 
-    /// The longest wait before a try. A server that tells of a longer one gets no other try.
+    /// The longest wait before a try, bounded by that of the client too. A server that tells of a longer
+    /// one gets no other try.
     #[must_use]
     pub fn longest_wait(self, longest: Span) -> Retry {
         Retry { longest_wait: longest, ..self }
