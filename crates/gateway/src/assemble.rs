@@ -22,7 +22,7 @@ use crate::jwt::Jwt;
 use crate::metrics::Metrics;
 use crate::noise::Noise;
 use crate::opening::{Opening, Transport};
-use crate::origin::Origin;
+use crate::origin::{Origin, Ways};
 use crate::settings::{Pools, Settings};
 use crate::shared::{Asker, Shared};
 
@@ -280,14 +280,14 @@ impl Gateway {
     pub(crate) fn face(&self) -> Face<Limited> {
         let Kept { metrics, pools, .. } = &self.kept;
         let routes = self.settings.destinations.open(&metrics.meters, pools, self.policy.case());
-        let origin = Origin {
-            routes: Arc::new(routes),
+        let ways = Ways {
+            routes,
             identity: self.admission.identity.clone(),
             metrics: self.kept.metrics.clone(),
             noise: self.kept.noise.clone(),
         };
         Face {
-            behind: self.limits.layer(origin),
+            behind: self.limits.layer(Origin::from(ways)),
             admission: self.admission.clone(),
             body: self.settings.body,
             connection: self.settings.connection,

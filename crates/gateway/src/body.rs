@@ -10,8 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderName, StatusCode};
 use http_body::{Body, Frame, SizeHint};
-use http_body_util::BodyExt;
-use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep};
@@ -20,8 +19,10 @@ use crate::framing::Fault;
 use crate::hop;
 use crate::upstream::Asked;
 
-/// The body of an answer.
-pub(crate) type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
+/// A body that is there.
+pub(crate) type Whole = Full<Bytes>;
+/// The body of an answer: one that is there, or an upstream's.
+pub(crate) type AnswerBody = Either<Whole, UpstreamBody>;
 pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Bytes per second below which a client uses up its patience.
@@ -88,6 +89,7 @@ impl ClientBody {
     }
 
     fn of(incoming: Option<Incoming>, limits: BodyLimits) -> ClientBody {
+        let sends = incoming.as_ref().is_some_and(|incoming| !incoming.is_end_stream());
         ClientBody {
             incoming,
             limits,
@@ -240,6 +242,6 @@ impl Body for UpstreamBody {
 }
 
 /// A body that is there.
-pub(crate) fn whole(bytes: impl Into<Bytes>) -> AnswerBody {
-    http_body_util::Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
+pub(crate) fn whole(bytes: impl Into<Bytes>) -> Whole {
+    Full::new(bytes.into())
 }

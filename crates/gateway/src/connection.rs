@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::header::{CONNECTION, HeaderValue};
-use http::{Request, Response, StatusCode};
+use http::{Request, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -20,17 +20,16 @@ use tokio::time::timeout;
 use tollgate_http::client::Peer;
 
 use crate::aside::Aside;
-use crate::body::AnswerBody;
 use crate::crowd::{Crowd, Entered};
 use crate::endpoint::Stream;
 use crate::framing::HeadLimits;
-use crate::front::{Behind, Front, refuse};
+use crate::front::{Answer, Behind, Front, refuse};
 use crate::in_flight::InFlight;
 use crate::noise::Noise;
 use crate::opening::{Caller, Opening, Unopened};
 use crate::tls::Agreed;
 use crate::tunnel::Passage;
-use crate::wire::{Patience, Protocol, Why, Wire};
+use crate::wire::{Last, Patience, Protocol, Why, Wire};
 
 /// What a connection may cost us.
 #[derive(Clone, Copy, Debug)]
@@ -85,21 +84,22 @@ pub(crate) async fn serve<S: Behind>(
     // It counts until it ends.
     let _entered = entered;
     drop(opening);
-    let caller = Arc::new(caller);
-    let in_flight = InFlight::default();
-    let answering = in_flight.clone();
-    let (last, passage) = (wire.last(), Passage::default());
-    let tunnel = passage.clone();
-    let heads = AtomicU64::new(0);
+    let answering = InFlight::default();
+    let tunnel = Passage::default();
+    let client = Arc::new(Client {
+        front,
+        caller,
+        last: wire.last(),
+        passage: tunnel.clone(),
+        heads: AtomicU64::new(0),
+        in_flight: answering.clone(),
+    });
     let service = service_fn(move |request: Request<Incoming>| {
-        // Relaxed: hyper asks for one request of a connection after the other.
-        let nth = heads.fetch_add(1, Ordering::Relaxed);
-        let (front, last, passage) = (front.clone(), last.clone(), passage.clone());
-        let (caller, begun) = (caller.clone(), in_flight.begin());
+        let (client, nth) = (client.clone(), client.next_place());
+        let begun = client.in_flight.begin();
         // Boxed, since hyper polls an HTTP/1 connection in place only where it may be moved.
         Box::pin(async move {
-            let last = last.get().filter(|(place, _)| *place == nth).map(|(_, why)| why);
-            let response = answer(&front, request, &caller, last, passage).await;
+            let response = client.answer(request, nth).await;
             Ok::<_, Infallible>(response.map(|body| begun.answer(body)))
         })
     });
@@ -197,24 +197,36 @@ async fn begin(
     timeout(patience, begun).await.unwrap_or(Err(Unopened::Slow))
 }
 
-/// Answers a request; `last` says why none follows it, if so.
-async fn answer<S: Behind>(
-    front: &Front<S>,
-    mut request: Request<Incoming>,
-    caller: &Caller,
-    last: Option<&Why>,
+/// What the requests of one connection have in common.
+struct Client<S> {
+    front: Arc<Front<S>>,
+    caller: Caller,
+    last: Last,
     passage: Passage,
-) -> Response<AnswerBody> {
-    match last {
-        None => front.answer(request, caller).await,
-        Some(Why::Refused(fault)) => refuse(fault.clone(), request.version()),
-        Some(Why::Switches) => {
-            request.extensions_mut().insert(passage);
-            let mut response = front.answer(request, caller).await;
-            if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    heads: AtomicU64,
+    in_flight: InFlight,
+}
+
+impl<S: Behind> Client<S> {
+    /// The place of the request that comes now, counted from 0.
+    fn next_place(&self) -> u64 {
+        // Relaxed: hyper asks for one request of a connection after the other.
+        self.heads.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Answers the request of a place.
+    async fn answer(&self, mut request: Request<Incoming>, nth: u64) -> Answer<S::Body> {
+        match self.last.get().filter(|(place, _)| *place == nth).map(|(_, why)| why) {
+            None => self.front.answer(request, &self.caller).await,
+            Some(Why::Refused(fault)) => refuse(fault.clone(), request.version()),
+            Some(Why::Switches) => {
+                request.extensions_mut().insert(self.passage.clone());
+                let mut response = self.front.answer(request, &self.caller).await;
+                if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                }
+                response
             }
-            response
         }
     }
 }

@@ -5,14 +5,14 @@ use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body_util::BodyExt;
 use serde_json::{Map, Value, json};
 
-use crate::body::{AnswerBody, ClientBody, whole};
+use crate::body::{ClientBody, Whole, whole};
 use crate::framing::Fault;
 
 /// Answers with the method, the target, the headers and the length of the body as JSON.
 ///
 /// # Errors
 /// When the body is at fault.
-pub(crate) async fn echo(request: Request<ClientBody>) -> Result<Response<AnswerBody>, Fault> {
+pub(crate) async fn echo(request: Request<ClientBody>) -> Result<Response<Whole>, Fault> {
     let (parts, mut body) = request.into_parts();
     let upload = body.upload();
     let mut length = 0u64;

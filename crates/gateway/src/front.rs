@@ -9,13 +9,13 @@ use bytes::Bytes;
 use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response, Version};
 use http_body::Body;
-use http_body_util::BodyExt;
+use http_body_util::Either;
 use hyper::body::Incoming;
 use tokio::time::Instant;
 use tower_service::Service;
 
 use crate::admission::Admission;
-use crate::body::{AnswerBody, BodyLimits, BoxError, ClientBody};
+use crate::body::{BodyLimits, BoxError, ClientBody, Whole};
 use crate::connection::ConnectionLimits;
 use crate::framing::Fault;
 use crate::metrics::Metrics;
@@ -31,14 +31,14 @@ pub(crate) trait Behind:
     + Sync
     + 'static
 {
-    type Body: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static;
+    type Body: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static;
 }
 
 impl<S, B> Behind for S
 where
     S: Service<Request<ClientBody>, Response = Response<B>, Error = Infallible, Future: Send>,
     S: Clone + Send + Sync + 'static,
-    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
     type Body = B;
 }
@@ -85,10 +85,13 @@ impl<S: Behind> Front<S> {
         &self,
         request: Request<Incoming>,
         caller: &Caller,
-    ) -> Response<AnswerBody> {
+    ) -> Answer<S::Body> {
         self.0.load_full().answer(request, caller).await
     }
 }
+
+/// An answer of the front itself, or of what is behind it.
+pub(crate) type Answer<B> = Response<Either<Whole, B>>;
 
 /// Admits requests, hands them to the limits and what is behind them, and takes note of the answers.
 pub(crate) struct Face<S> {
@@ -103,7 +106,7 @@ pub(crate) struct Face<S> {
 }
 
 impl<S: Behind> Face<S> {
-    async fn answer(&self, request: Request<Incoming>, caller: &Caller) -> Response<AnswerBody> {
+    async fn answer(&self, request: Request<Incoming>, caller: &Caller) -> Answer<S::Body> {
         let (since, version) = (Instant::now(), request.version());
         let response = match self.admit(request, caller) {
             Err(fault) => refuse(fault, version),
@@ -111,7 +114,7 @@ impl<S: Behind> Face<S> {
                 let mut behind = self.behind.clone();
                 let Ok(()) = std::future::poll_fn(|cx| behind.poll_ready(cx)).await;
                 let Ok(response) = behind.call(request).await;
-                response.map(|body| body.map_err(Into::into).boxed_unsync())
+                response.map(Either::Right)
             }
         };
         if let Some(metrics) = &self.metrics {
@@ -140,8 +143,8 @@ impl<S: Behind> Face<S> {
 
 /// Answers a request that is not admitted, and ends the connection behind it: who sends one such
 /// request may read the next one in another way than we do.
-pub(crate) fn refuse(fault: Fault, version: Version) -> Response<AnswerBody> {
-    let mut response = problem(fault);
+pub(crate) fn refuse<B>(fault: Fault, version: Version) -> Answer<B> {
+    let mut response = problem(fault).map(Either::Left);
     if version != Version::HTTP_2 {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }

@@ -11,8 +11,6 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, sleep};
 
-use crate::body::{AnswerBody, BoxError};
-
 /// Counts the requests of one connection that are being answered.
 #[derive(Clone)]
 pub(crate) struct InFlight(Arc<Counts>);
@@ -90,7 +88,7 @@ pub(crate) struct Begun(InFlight);
 
 impl Begun {
     /// The body of its answer, which is in flight until it is dropped.
-    pub(crate) fn answer(self, body: AnswerBody) -> Taken {
+    pub(crate) fn answer<B>(self, body: B) -> Taken<B> {
         self.counts().offered.fetch_add(1, Ordering::Relaxed);
         Taken { body, offer: Offer::Open, begun: self }
     }
@@ -110,8 +108,8 @@ impl Drop for Begun {
 }
 
 /// The body of an answer while the client takes it.
-pub(crate) struct Taken {
-    body: AnswerBody,
+pub(crate) struct Taken<B> {
+    body: B,
     offer: Offer,
     begun: Begun,
 }
@@ -125,7 +123,7 @@ enum Offer {
     None,
 }
 
-impl Taken {
+impl<B> Taken<B> {
     fn close_offer(&mut self) {
         if self.offer == Offer::Open {
             self.offer = Offer::None;
@@ -134,14 +132,14 @@ impl Taken {
     }
 }
 
-impl Body for Taken {
+impl<B: Body<Data = Bytes> + Unpin> Body for Taken<B> {
     type Data = Bytes;
-    type Error = BoxError;
+    type Error = B::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         self.begun.counts().taken.fetch_add(1, Ordering::Relaxed);
         self.close_offer();
         let frame = Pin::new(&mut self.body).poll_frame(cx);
@@ -161,7 +159,7 @@ impl Body for Taken {
     }
 }
 
-impl Drop for Taken {
+impl<B> Drop for Taken<B> {
     fn drop(&mut self) {
         self.close_offer();
     }

@@ -8,12 +8,13 @@ use std::task::{Context, Poll};
 
 use http::header::HeaderName;
 use http::{Request, Response, StatusCode, Uri};
+use http_body_util::Either;
 use tollgate_http::client::{Client, Peer};
 use tollgate_http::grpc;
 use tollgate_policy::RequestPath;
 use tower_service::Service;
 
-use crate::body::{AnswerBody, ClientBody, whole};
+use crate::body::{AnswerBody, ClientBody, Whole, whole};
 use crate::echo::echo;
 use crate::forwarding::{self, Trust};
 use crate::framing::Fault;
@@ -25,21 +26,30 @@ use crate::tunnel::Switch;
 
 /// Sends requests on in their one normal form, with what the upstream is told of the client.
 #[derive(Clone)]
-pub(crate) struct Origin {
-    pub(crate) routes: Arc<Routes>,
+pub(crate) struct Origin(Arc<Ways>);
+
+/// What an origin knows.
+pub(crate) struct Ways {
+    pub(crate) routes: Routes,
     /// Headers by which only a trusted proxy may say who is asking.
     pub(crate) identity: Arc<[HeaderName]>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) noise: Arc<Noise>,
 }
 
-impl Origin {
-    async fn answer(self, mut request: Request<ClientBody>) -> Response<AnswerBody> {
+impl From<Ways> for Origin {
+    fn from(ways: Ways) -> Origin {
+        Origin(Arc::new(ways))
+    }
+}
+
+impl Ways {
+    async fn answer(&self, mut request: Request<ClientBody>) -> Response<AnswerBody> {
         let call = grpc::content_type(request.headers()).cloned();
         let answer = match self.prepare(&mut request) {
-            Ok(Target::Server) => Ok(nothing()),
+            Ok(Target::Server) => Ok(nothing().map(Either::Left)),
             Ok(Target::Path) => match self.routes.send(&mut request) {
-                Ok(Way::Echo) => Box::pin(echo(request)).await,
+                Ok(Way::Echo) => Box::pin(echo(request)).await.map(|told| told.map(Either::Left)),
                 Ok(Way::Upstream(route)) => {
                     let answer = self.ask(route, request).await;
                     self.metrics.asked(answer.as_ref().ok().map(Response::status));
@@ -54,10 +64,11 @@ impl Origin {
                 let cause = fault.cause.as_deref().unwrap_or(&fault.detail);
                 self.noise.tell(Event::UpstreamFailed, &cause);
             }
-            match call {
+            let told = match call {
                 Some(content_type) => grpc_problem(&fault, content_type),
                 None => problem(fault),
-            }
+            };
+            told.map(Either::Left)
         })
     }
 
@@ -105,7 +116,7 @@ enum Target {
     Server,
 }
 
-fn nothing() -> Response<AnswerBody> {
+fn nothing() -> Response<Whole> {
     let mut response = Response::new(whole(""));
     *response.status_mut() = StatusCode::NO_CONTENT;
     response
@@ -121,7 +132,7 @@ impl Service<Request<ClientBody>> for Origin {
     }
 
     fn call(&mut self, request: Request<ClientBody>) -> Self::Future {
-        let origin = self.clone();
-        Box::pin(async move { Ok(origin.answer(request).await) })
+        let ways = self.0.clone();
+        Box::pin(async move { Ok(ways.answer(request).await) })
     }
 }

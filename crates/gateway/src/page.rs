@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use tokio::sync::watch;
 use tower_service::Service;
 
-use crate::body::{AnswerBody, ClientBody, whole};
+use crate::body::{ClientBody, Whole, whole};
 use crate::framing::Fault;
 use crate::metrics::Metrics;
 use crate::probes::Phase;
@@ -51,7 +51,7 @@ impl Page {
         })
     }
 
-    fn answer(&self, method: &Method, path: &str) -> Response<AnswerBody> {
+    fn answer(&self, method: &Method, path: &str) -> Response<Whole> {
         let (status, kind, text) = match path {
             _ if method != Method::GET => return problem(NOT_HERE),
             "/metrics" => (StatusCode::OK, OPEN_METRICS, self.metrics.text()),
@@ -73,9 +73,9 @@ impl Page {
 }
 
 impl Service<Request<ClientBody>> for Page {
-    type Response = Response<AnswerBody>;
+    type Response = Response<Whole>;
     type Error = Infallible;
-    type Future = Ready<Result<Response<AnswerBody>, Infallible>>;
+    type Future = Ready<Result<Response<Whole>, Infallible>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))

@@ -5,11 +5,11 @@ use http::{HeaderValue, Response, StatusCode};
 use serde_json::json;
 use tollgate_http::grpc;
 
-use crate::body::{AnswerBody, whole};
+use crate::body::{Whole, whole};
 use crate::framing::Fault;
 
 /// An `application/problem+json` (RFC 9457) that no cache keeps.
-pub(crate) fn problem(fault: Fault) -> Response<AnswerBody> {
+pub(crate) fn problem(fault: Fault) -> Response<Whole> {
     let text = json!({
         "type": "about:blank",
         "title": fault.status.canonical_reason().unwrap_or("Error"),
@@ -25,7 +25,7 @@ pub(crate) fn problem(fault: Fault) -> Response<AnswerBody> {
 }
 
 /// The same for a client of gRPC, which looks for a status of its own and takes any body for messages.
-pub(crate) fn grpc_problem(fault: &Fault, content_type: HeaderValue) -> Response<AnswerBody> {
+pub(crate) fn grpc_problem(fault: &Fault, content_type: HeaderValue) -> Response<Whole> {
     // The statuses that clients make of those of HTTP by themselves.
     let code = match fault.status {
         StatusCode::BAD_REQUEST => 13,

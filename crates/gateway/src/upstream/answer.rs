@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use http::{HeaderMap, Response, StatusCode, Version};
-use http_body_util::BodyExt;
+use http_body_util::Either;
 use hyper::body::Incoming;
 
 use super::server::Asked;
@@ -33,7 +33,7 @@ pub(super) fn answer(
         switch.accept(&mut response, asked, tunnels)?;
         let (mut parts, _) = response.into_parts();
         parts.version = Version::default();
-        return Ok(Response::from_parts(parts, whole("")));
+        return Ok(Response::from_parts(parts, Either::Left(whole(""))));
     }
     let (mut parts, body) = response.into_parts();
     if !settle_framing(&mut parts.headers) {
@@ -42,7 +42,7 @@ pub(super) fn answer(
     hop::strip_response(&mut parts.headers);
     parts.version = Version::default();
     let patience = if is_stream(&parts.headers) { patience.1 } else { patience.0 };
-    Ok(Response::from_parts(parts, UpstreamBody::new(body, patience, asked).boxed_unsync()))
+    Ok(Response::from_parts(parts, Either::Right(UpstreamBody::new(body, patience, asked))))
 }
 
 fn is_stream(headers: &HeaderMap) -> bool {
