@@ -115,7 +115,6 @@ pub(crate) async fn serve<S: Behind>(
             let mut connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(None)
-                .max_headers(limits.head.headers)
                 .max_buf_size(limits.head.bytes.saturating_add(ROOM))
                 .serve_connection(TokioIo::new(wire), service);
             let mut ending = false;
