@@ -51,7 +51,8 @@ pub(crate) struct ClientBody {
     received: u64,
     waited: Duration,
     wait: Option<(Instant, Pin<Box<Sleep>>)>,
-    upload: Arc<Upload>,
+    /// `None` where there is nothing to send on.
+    upload: Option<Arc<Upload>>,
 }
 
 /// What is known of a body while it is sent on.
@@ -97,7 +98,7 @@ impl ClientBody {
             received: 0,
             waited: Duration::ZERO,
             wait: None,
-            upload: Arc::default(),
+            upload: sends.then(Arc::default),
         }
     }
 
@@ -107,13 +108,16 @@ impl ClientBody {
         self.identity = Some(identity);
     }
 
-    pub(crate) fn upload(&self) -> Arc<Upload> {
+    /// What is known of it, if there is anything to send on.
+    pub(crate) fn upload(&self) -> Option<Arc<Upload>> {
         self.upload.clone()
     }
 
     fn fail(&mut self, fault: Fault) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        // The first fault is the cause of any other.
-        let _ = self.upload.fault.set(fault.clone());
+        if let Some(upload) = &self.upload {
+            // The first fault is the cause of any other.
+            let _ = upload.fault.set(fault.clone());
+        }
         Poll::Ready(Some(Err(fault.detail.into())))
     }
 
@@ -141,7 +145,9 @@ impl Body for ClientBody {
         if let Some((since, _)) = self.wait.take() {
             self.waited = self.waited.saturating_add(since.elapsed());
         }
-        self.upload.moved.notify_one();
+        if let Some(upload) = &self.upload {
+            upload.moved.notify_one();
+        }
         match frame {
             None => Poll::Ready(None),
             Some(Err(_)) => self.fail(BROKEN_BODY),

@@ -22,7 +22,10 @@ pub(crate) async fn echo(request: Request<ClientBody>) -> Result<Response<Whole>
                 let data = frame.data_ref().map_or(0, bytes::Bytes::len);
                 length = length.saturating_add(u64::try_from(data).unwrap_or(u64::MAX));
             }
-            Err(_) => return Err(upload.fault().unwrap_or(Fault::malformed("expected a body"))),
+            Err(_) => {
+                let fault = upload.and_then(|upload| upload.fault());
+                return Err(fault.unwrap_or(Fault::malformed("expected a body")));
+            }
         }
     }
     let seen = json!({

@@ -90,7 +90,7 @@ impl Server {
             };
             let upload = request.body().upload();
             let sent = pin!(self.send(line, request));
-            let answer = while_it_moves(sent, &upload, patience).await;
+            let answer = while_it_moves(sent, upload.as_deref(), patience).await;
             match answer {
                 Some(Ok(response)) => {
                     self.health.answered();
@@ -104,9 +104,15 @@ impl Server {
                     return Err(Miss::Unsent(unsent, fault));
                 }
                 Some(Err((None, error))) => {
-                    return Err(self.missed(&upload, BAD_GATEWAY, Whole(&error)));
+                    return Err(self.missed(upload.as_deref(), BAD_GATEWAY, Whole(&error)));
                 }
-                None => return Err(self.missed(&upload, GATEWAY_TIMEOUT, "no answer in time")),
+                None => {
+                    return Err(self.missed(
+                        upload.as_deref(),
+                        GATEWAY_TIMEOUT,
+                        "no answer in time",
+                    ));
+                }
             }
         }
     }
@@ -123,8 +129,8 @@ impl Server {
     }
 
     /// The client's fault if it has one, else the server's.
-    fn missed(&self, upload: &Upload, fault: Fault, why: impl Display) -> Miss {
-        Miss::Sent(upload.fault().unwrap_or_else(|| {
+    fn missed(&self, upload: Option<&Upload>, fault: Fault, why: impl Display) -> Miss {
+        Miss::Sent(upload.and_then(Upload::fault).unwrap_or_else(|| {
             self.health.failed();
             of_server(fault, &self.health, why)
         }))
@@ -176,10 +182,11 @@ impl Display for Whole<'_> {
 /// `None` if it has.
 async fn while_it_moves<F: Future>(
     mut answer: Pin<&mut F>,
-    upload: &Upload,
+    upload: Option<&Upload>,
     patience: Option<Duration>,
 ) -> Option<F::Output> {
     let Some(patience) = patience else { return Some(answer.await) };
+    let Some(upload) = upload else { return timeout(patience, answer).await.ok() };
     loop {
         tokio::select! {
             answer = &mut answer => return Some(answer),
