@@ -54,25 +54,39 @@ pub(crate) fn tell(
     trust: Trust,
     identity: &[HeaderName],
 ) {
-    if trust == Trust::Nobody {
-        let claims: Vec<_> = headers.keys().filter(|name| is_claim(name)).cloned().collect();
-        for name in claims.iter().chain(identity) {
-            headers.remove(name);
+    let address = match peer {
+        Peer::Address(address) => Some(address.to_canonical()),
+        Peer::Unix => None,
+    };
+    match trust {
+        Trust::Nobody => {
+            let claims: Vec<_> = headers.keys().filter(|name| is_claim(name)).cloned().collect();
+            for name in claims.iter().chain(identity) {
+                headers.remove(name);
+            }
+            if let Some(Ok(address)) = address.map(|address| text(address).try_into()) {
+                headers.insert(FOR, address);
+            }
+        }
+        Trust::Proxy => {
+            if let Some(address) = address {
+                add_address(headers, address);
+            }
         }
     }
-    if let Peer::Address(address) = peer {
-        tell_address(headers, address.to_canonical());
-    }
-    if !headers.contains_key(PROTO) {
+    // Nothing is left of what nobody may say, and need not be looked for.
+    let is_told = |name| trust == Trust::Proxy && headers.contains_key(name);
+    let (proto, host) = (is_told(PROTO), is_told(FORWARDED_HOST));
+    if !proto {
         headers.insert(PROTO, HeaderValue::from_static(transport.scheme()));
     }
-    if let (false, Some(host)) = (headers.contains_key(FORWARDED_HOST), headers.get(HOST)) {
-        let host = host.clone();
+    if let (false, Some(host)) = (host, headers.get(HOST).cloned()) {
         headers.insert(FORWARDED_HOST, host);
     }
 }
 
-fn tell_address(headers: &mut HeaderMap, address: IpAddr) {
+/// Adds an address to what proxies of ours say of the client's.
+fn add_address(headers: &mut HeaderMap, address: IpAddr) {
     append(headers, FOR, &text(address));
     if headers.contains_key(FORWARDED) {
         let node = match address {

@@ -214,6 +214,9 @@ impl Pool {
     /// All servers in the order in which they are to be tried: those that are up first. So where none
     /// is, all are: a wrong check must not be worse than none.
     fn order(&self, turn: usize) -> Vec<&Server> {
+        if let [only] = &*self.servers {
+            return vec![&**only];
+        }
         let first = turn.checked_rem(self.servers.len()).unwrap_or(0);
         let (before, from) = self.servers.split_at(first);
         let mut order: Vec<_> = from.iter().chain(before).map(|server| &**server).collect();
@@ -235,9 +238,6 @@ impl Pool {
         request: &mut Request<ClientBody>,
         switch: Option<&Switch>,
     ) -> Result<(), Fault> {
-        let target = request.uri().path_and_query().cloned();
-        let mut uri = UriParts::default();
-        uri.path_and_query = target;
         match self.protocol {
             Protocol::Http1 => {
                 *request.version_mut() = Version::HTTP_11;
@@ -262,14 +262,16 @@ impl Pool {
                 *request.version_mut() = Version::HTTP_2;
                 let host = request.headers_mut().remove(HOST);
                 let host = host.map(|host| Authority::try_from(host.as_bytes()));
+                let mut uri = UriParts::default();
+                uri.path_and_query = request.uri().path_and_query().cloned();
                 uri.scheme = Some(Scheme::HTTP);
                 uri.authority = Some(match host {
                     Some(host) => host.map_err(|_| NO_TARGET)?,
                     None => self.authority.clone(),
                 });
+                *request.uri_mut() = Uri::from_parts(uri).map_err(|_| NO_TARGET)?;
             }
         }
-        *request.uri_mut() = Uri::from_parts(uri).map_err(|_| NO_TARGET)?;
         Ok(())
     }
 }
