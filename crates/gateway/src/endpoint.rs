@@ -14,6 +14,7 @@ use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tollgate_http::client::Peer;
 
 use self::socket_file::SocketFile;
+use crate::joined::Joined;
 
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -90,7 +91,7 @@ impl Listener {
             Listener::Tcp(listener) => ready!(listener.poll_accept(cx)).map(|(stream, peer)| {
                 // Only a delay is lost when it cannot be set.
                 let _ = stream.set_nodelay(true);
-                let stream: Stream = Box::new(stream);
+                let stream: Stream = Box::new(Joined(stream));
                 (stream, Peer::from(peer))
             }),
             Listener::Unix(listener, _) => ready!(listener.poll_accept(cx)).map(|(stream, _)| {

@@ -17,6 +17,7 @@ mod framing;
 mod front;
 mod hop;
 mod in_flight;
+mod joined;
 mod jwt;
 mod listener;
 mod log;

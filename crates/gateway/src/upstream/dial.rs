@@ -14,6 +14,7 @@ use tokio_rustls::TlsConnector;
 use super::Protocol;
 use super::address::Address;
 use crate::body::{BoxError, ClientBody};
+use crate::joined::Joined;
 
 /// Bytes of an answer over HTTP/1 that are held while the client does not take them, and of the longest
 /// head of one.
@@ -86,7 +87,7 @@ impl Dial {
         }
     }
 
-    async fn tcp(&self) -> io::Result<TcpStream> {
+    async fn tcp(&self) -> io::Result<Joined<TcpStream>> {
         let host = self.address.host().ok_or(io::ErrorKind::InvalidInput)?;
         let stream = TcpStream::connect(host).await?;
         stream.set_nodelay(true)?;
@@ -95,7 +96,7 @@ impl Dial {
         // Else an upstream that takes nothing more would hold what is to be written, and with it
         // the client's connection, for as long as it likes.
         socket.set_tcp_user_timeout(Some(self.unheard))?;
-        Ok(stream)
+        Ok(Joined(stream))
     }
 
     async fn shake_hands(
