@@ -118,6 +118,12 @@ proptest! {
     }
 
     #[test]
+    fn a_target_passes_if_hyper_takes_it_and_it_has_no_fragment(target in "[!-~]|/[!-~]{0,6}") {
+        let refused = fault(&format!("GET {target} HTTP/1.1\r\n\r\n")).is_some();
+        prop_assert_eq!(refused, target.contains('#') || http::Uri::try_from(&*target).is_err());
+    }
+
+    #[test]
     fn any_bytes_are_judged_without_a_panic(
         stream in prop::collection::vec(any::<u8>(), 0..400), portions in portions(),
     ) {
