@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
+use foldhash::fast::RandomState;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -94,7 +95,7 @@ impl Series {
     /// The counters of this policy's limits. Series that were there go on; those of limits that are
     /// gone vanish.
     pub(super) fn follow(&self, policy: &Policy) -> Decisions {
-        let (mut limits, mut named) = (HashMap::new(), HashSet::new());
+        let (mut limits, mut named) = (HashMap::default(), HashSet::new());
         for (nth, (name, effect)) in self::named(policy).enumerate() {
             let label = if nth < MOST { name } else { OTHERS };
             limits.insert(name.into(), self.of(label, effect));
@@ -172,7 +173,7 @@ fn named(policy: &Policy) -> impl Iterator<Item = (&str, &'static str)> {
 /// Counters of one policy's limits, their handles made once, so that counting looks nothing up but
 /// a limit's name.
 pub(crate) struct Decisions {
-    limits: HashMap<Box<str>, OfLimit>,
+    limits: HashMap<Box<str>, OfLimit, RandomState>,
     requests: Requests,
     afterwards: Afterwards,
 }
