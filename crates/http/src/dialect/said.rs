@@ -1,5 +1,7 @@
 //! What a decision says, apart from the decision.
 
+use std::ptr;
+
 use smallvec::SmallVec;
 use tollgate_core::{Answer, Decision, Effect, Source};
 
@@ -12,7 +14,7 @@ use super::terms::{Terminology, Terms};
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     /// The limits that lists speak of; the deciding one is among them.
-    members: SmallVec<[Member; 1]>,
+    members: SmallVec<[Member; 4]>,
     /// Which of them decides.
     decisive: usize,
     /// The limits that only watch and would have refused.
@@ -35,29 +37,32 @@ impl Said {
         decision: &Decision<'_>,
         spoken: Option<Members>,
     ) -> Option<Said> {
-        let mut said = Said {
-            members: SmallVec::new(),
-            decisive: 0,
-            shadows: SmallVec::new(),
-            refused: decision.is_denied(),
-        };
+        let refused = decision.is_denied();
+        let refusing = if refused { decision.decisive() } else { None };
+        let (mut members, mut shadows, mut decisive) = (SmallVec::new(), SmallVec::new(), 0);
+        let mut least = u64::MAX;
         // One way through all answers, `for_each` since a loop asks three iterators in turn.
         decision.answers().for_each(|answer| {
             let Some(terms) = terminology.find(answer.limit()) else { return };
             match answer.effect() {
                 Effect::Enforce if spoken.is_some() && has_figures(answer) => {
-                    said.members.push(Member { terms, figures: Figures::of(answer) });
+                    // The one that refuses longest decides, else the first that leaves least to a
+                    // caller that cannot wait in a queue.
+                    let figures = Figures::of(answer);
+                    let left = figures.remaining;
+                    if refusing.map_or(left < least, |refusing| ptr::eq(answer, refusing)) {
+                        (decisive, least) = (members.len(), left);
+                    }
+                    members.push(Member { terms, figures });
                 }
-                Effect::Shadow if !answer.verdict().passes() => said.shadows.push(terms),
+                Effect::Shadow if !answer.verdict().passes() => shadows.push(terms),
                 Effect::Enforce | Effect::Shadow => {}
             }
         });
-        if said.members.len() > 1 {
-            said.decisive = decisive(decision);
-            if spoken == Some(Members::Decisive) {
-                said.members = said.members.get(said.decisive).copied().into_iter().collect();
-                said.decisive = 0;
-            }
+        let mut said = Said { members, decisive, shadows, refused };
+        if spoken == Some(Members::Decisive) && said.members.len() > 1 {
+            said.members = said.members.get(decisive).copied().into_iter().collect();
+            said.decisive = 0;
         }
         (!said.members.is_empty() || !said.shadows.is_empty()).then_some(said)
     }
@@ -112,22 +117,4 @@ impl<'s> Told<'s> {
 /// Whether anybody has counted. Of a limit that let everything pass there are no numbers to tell.
 fn has_figures(answer: &Answer<'_>) -> bool {
     answer.source() != Source::Nobody
-}
-
-/// Which of the enforcing answers decides: the one that refuses longest, else the one that leaves
-/// least to a caller that cannot wait in a queue.
-fn decisive(decision: &Decision<'_>) -> usize {
-    let mut enforcing = decision
-        .answers()
-        .filter(|answer| answer.effect() == Effect::Enforce && has_figures(answer));
-    let place = match decision.decisive() {
-        Some(refusing) if decision.is_denied() => {
-            enforcing.position(|answer| std::ptr::eq(answer, refusing))
-        }
-        _ => {
-            let left = enforcing.enumerate().min_by_key(|(_, answer)| answer.remaining_at_once());
-            left.map(|(place, _)| place)
-        }
-    };
-    place.unwrap_or(0)
 }

@@ -9,8 +9,8 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// What most answers are told of one limit is shorter.
-    const FEW: usize = 96;
+    /// What most answers are told of three limits is shorter.
+    const FEW: usize = 192;
 
     pub(super) const fn new() -> Text {
         Text { few: [0; Text::FEW], length: 0, many: Vec::new() }

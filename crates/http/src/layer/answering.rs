@@ -25,7 +25,7 @@ pin_project! {
 pin_project! {
     #[project = StateProjection]
     enum State<F, C, E> {
-        Passing { #[pin] inner: F, telling: Option<Telling> },
+        Passing { #[pin] inner: F, telling: Option<Box<Telling>> },
         Refused { response: Option<Response<Bytes>> },
         Asking { future: Boxed<C, E> },
     }
@@ -33,7 +33,7 @@ pin_project! {
 
 impl<F, C, E> Answering<F, C, E> {
     /// That of the service, with these headers.
-    pub(super) fn passing(inner: F, telling: Option<Telling>) -> Answering<F, C, E> {
+    pub(super) fn passing(inner: F, telling: Option<Box<Telling>>) -> Answering<F, C, E> {
         Answering { state: State::Passing { inner, telling } }
     }
 

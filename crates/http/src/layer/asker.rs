@@ -171,7 +171,7 @@ impl RateLimitLayer {
     /// Puts the [`Client`](crate::client::Client) that the limits found into the extensions of each
     /// request that passes, for the service behind: whose budget this was, and whether the peer is a
     /// trusted proxy. There is none when the peer is not known or, under a rule that denies, its
-    /// headers name no client. It costs the reading of a second time and an allocation.
+    /// headers name no client. It costs an allocation.
     ///
     /// ```
     /// use std::convert::Infallible;

@@ -27,6 +27,8 @@ pub struct Head<'r> {
     headers: &'r HeaderMap,
     extensions: &'r Extensions,
     pub(super) client: Option<IpAddr>,
+    /// The client, if one could be told.
+    pub(super) found: Option<Client>,
     pub(super) peer_is_trusted: bool,
     pub(super) user: Option<Cow<'r, [u8]>>,
     pub(super) route: Option<&'r str>,
@@ -71,6 +73,7 @@ impl<'r> Head<'r> {
             headers: request.headers(),
             extensions: request.extensions(),
             client: None,
+            found: None,
             peer_is_trusted: false,
             user: None,
             route: None,

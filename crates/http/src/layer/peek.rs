@@ -65,9 +65,9 @@ impl RateLimitLayer {
         head.match_path(rules.policy.case());
         let selection = rules.policy.select(&head, &mut again);
         let (decision, response) = match rules.judge(request, &mut scratch) {
-            Judged::Free => (None, Response::default()),
+            Judged::Free(_) => (None, Response::default()),
             Judged::Refused(response) => (None, response),
-            Judged::Limits(matches) => {
+            Judged::Limits(matches, _) => {
                 let decision = decide(rules, Mode::Peek, matches).await?;
                 let response = if decision.is_denied() {
                     rules.limited(request, matches, &decision)

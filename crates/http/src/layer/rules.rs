@@ -23,7 +23,7 @@ use super::nested;
 use super::plans::Plans;
 use super::{Outcome, User};
 use crate::answer::{Costs, Own, Refusal, Responder, Told};
-use crate::client::{Client, Peer, Trail, UnknownClient};
+use crate::client::{Client, Peer, Trail};
 use crate::clients::Clients;
 use crate::dialect::Terminology;
 
@@ -113,12 +113,12 @@ struct Complaints {
 
 /// What is to be done with a request.
 pub(super) enum Judged<'p, 's> {
-    /// No limit applies.
-    Free,
+    /// No limit applies to what this client asks.
+    Free(Option<Client>),
     /// It is refused, with this answer.
     Refused(Response<Bytes>),
-    /// The store has to be asked.
-    Limits(Matches<'p, 's>),
+    /// The store has to be asked of what this client asks.
+    Limits(Matches<'p, 's>, Option<Client>),
 }
 
 impl Rules {
@@ -228,15 +228,19 @@ impl Rules {
         let head = self.head(request);
         self.complain_of(&head);
         if self.skip.as_ref().is_some_and(|skip| skip(&head)) {
-            return Judged::Free;
+            return Judged::Free(head.found);
         }
         let refusal = match (&head.fault, self.policy.select(&head, scratch)) {
             (_, Selection::Forbidden(_)) => Refusal::Denied,
-            (_, Selection::Free(_)) => return Judged::Free,
+            (_, Selection::Free(_)) => return Judged::Free(head.found),
             (Some(fault), _) => Refusal::Unreadable(fault.as_error()),
             (None, Selection::Refused(refused)) => Refusal::Keyless(refused),
-            (None, Selection::Limits(matches)) if matches.is_empty() => return Judged::Free,
-            (None, Selection::Limits(matches)) => return Judged::Limits(matches),
+            (None, Selection::Limits(matches)) if matches.is_empty() => {
+                return Judged::Free(head.found);
+            }
+            (None, Selection::Limits(matches)) => {
+                return Judged::Limits(matches, head.found);
+            }
         };
         Judged::Refused(self.refuse(request, &refusal, None))
     }
@@ -299,38 +303,30 @@ impl Rules {
 
     fn find_client(&self, head: &mut Head<'_>) {
         head.client = Some(UNKNOWN);
-        let Some(client) = self.client(head.extensions(), head.headers()) else {
+        let Some(peer) = self.peer(head.extensions()) else {
             return;
         };
         head.trail = Some(Trail::Absent);
-        match client {
+        match self.clients.rule.client(peer, head.headers()) {
             Ok(client) => {
                 head.trail = Some(client.trail());
                 head.client = Some(client.address().unwrap_or(UNKNOWN));
                 head.peer_is_trusted = client.peer_is_trusted();
+                head.found = Some(client);
             }
             Err(error) => head.fault = Some(Fault::Client(error)),
         }
     }
 
-    /// Who asks; `None` when there is no peer.
-    fn client(
-        &self,
-        extensions: &Extensions,
-        headers: &HeaderMap,
-    ) -> Option<Result<Client, UnknownClient>> {
-        Some(self.clients.rule.client(self.peer(extensions)?, headers))
-    }
-
     /// Puts the client beside a request that passes, if the layer was told to.
-    pub(super) fn attach_client<B>(&self, request: &mut Request<B>) {
+    pub(super) fn attach_client<B>(&self, request: &mut Request<B>, client: Option<Client>) {
         if self.attach == Attach::Nothing {
             return;
         }
-        match self.client(request.extensions(), request.headers()) {
-            Some(Ok(client)) => request.extensions_mut().insert(client),
+        match client {
+            Some(client) => request.extensions_mut().insert(client),
             // Whatever another layer may have thought is not what this one did.
-            Some(Err(_)) | None => request.extensions_mut().remove::<Client>(),
+            None => request.extensions_mut().remove::<Client>(),
         };
     }
 
@@ -396,14 +392,14 @@ pub(super) struct Telling {
 }
 
 impl Telling {
-    /// `None` when there is nothing to tell.
+    /// `None` when there is nothing to tell. Boxed, since it is moved with every request and answer.
     pub(super) fn of(
         rules: &Arc<Rules>,
         request: &HeaderMap,
         decision: &Decision<'_>,
-    ) -> Option<Telling> {
+    ) -> Option<Box<Telling>> {
         let told = rules.responder.told(rules.terminology(), request, decision)?;
-        Some(Telling { rules: rules.clone(), told })
+        Some(Box::new(Telling { rules: rules.clone(), told }))
     }
 
     pub(super) fn write<B>(&self, response: &mut Response<B>) {

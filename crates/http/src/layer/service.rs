@@ -17,6 +17,7 @@ use tower_service::Service;
 use super::charged::{Charged, Turn};
 use super::rules::{Judged, Nesting, Rules, Telling};
 use super::{Answering, Body, Outcome, nested};
+use crate::client::Client;
 
 /// A service behind limits; made by [`RateLimitLayer`](super::RateLimitLayer).
 #[derive(Clone)]
@@ -50,12 +51,12 @@ where
         let rules = planned.as_ref().unwrap_or(&self.rules);
         match rules.local() {
             Some(store) => match pass(rules, store, &request) {
-                Passage::Open(telling) => {
-                    rules.attach_client(&mut request);
+                Passage::Open(telling, client) => {
+                    rules.attach_client(&mut request, client);
                     Answering::passing(self.inner.call(request), telling)
                 }
-                Passage::Held(telling, turn) => {
-                    rules.attach_client(&mut request);
+                Passage::Held(telling, client, turn) => {
+                    rules.attach_client(&mut request, client);
                     let service = self.inner.clone();
                     Answering::asking(Box::pin(hold(turn, telling, service, request)))
                 }
@@ -74,10 +75,10 @@ where
 
 /// Whether the service is called.
 enum Passage {
-    /// It is, and this is told with its answer.
-    Open(Option<Telling>),
-    /// It is when this turn has come.
-    Held(Option<Telling>, Box<Turn>),
+    /// It is, for this client, and this is told with its answer.
+    Open(Option<Box<Telling>>, Option<Client>),
+    /// The same when this turn has come.
+    Held(Option<Box<Telling>>, Option<Client>, Box<Turn>),
     /// It is not.
     Refused(Response<Bytes>),
 }
@@ -85,12 +86,12 @@ enum Passage {
 /// Decides at once.
 fn pass<B>(rules: &Arc<Rules>, store: &dyn LocalStore, request: &Request<B>) -> Passage {
     let mut scratch = Scratch::new();
-    let matches = match rules.judge(request, &mut scratch) {
-        Judged::Limits(matches) => matches,
+    let (matches, client) = match rules.judge(request, &mut scratch) {
+        Judged::Limits(matches, client) => (matches, client),
         Judged::Refused(response) => return Passage::Refused(response),
-        Judged::Free => {
+        Judged::Free(client) => {
             rules.observe(&Outcome::Free);
-            return Passage::Open(None);
+            return Passage::Open(None, client);
         }
     };
     let mut decision = match &*charges(matches, rules.patience()) {
@@ -103,8 +104,8 @@ fn pass<B>(rules: &Arc<Rules>, store: &dyn LocalStore, request: &Request<B>) -> 
     rules.observe(&Outcome::Passed(&decision));
     let telling = Telling::of(rules, request.headers(), &decision);
     match Turn::of(rules, matches, &mut decision) {
-        None => Passage::Open(telling),
-        Some(turn) => Passage::Held(telling, Box::new(turn)),
+        None => Passage::Open(telling, client),
+        Some(turn) => Passage::Held(telling, client, Box::new(turn)),
     }
 }
 
@@ -112,7 +113,7 @@ fn pass<B>(rules: &Arc<Rules>, store: &dyn LocalStore, request: &Request<B>) -> 
 /// call, so none is made ready before.
 async fn hold<S, B, C>(
     turn: Box<Turn>,
-    telling: Option<Telling>,
+    telling: Option<Box<Telling>>,
     service: S,
     request: Request<B>,
 ) -> Result<Response<Body<C>>, S::Error>
@@ -142,11 +143,11 @@ where
     S: Service<Request<B>, Response = Response<C>> + Clone,
 {
     let mut scratch = Scratch::new();
-    let matches = match rules.judge(&request, &mut scratch) {
-        Judged::Limits(matches) => matches,
+    let (matches, client) = match rules.judge(&request, &mut scratch) {
+        Judged::Limits(matches, client) => (matches, client),
         Judged::Refused(response) => return Ok(response.map(Body::refusal)),
-        Judged::Free => {
-            rules.attach_client(&mut request);
+        Judged::Free(client) => {
+            rules.attach_client(&mut request, client);
             rules.observe(&Outcome::Free);
             let mut response = ready.call(request).await?;
             rules.hide(&mut response);
@@ -162,7 +163,7 @@ where
     };
     rules.observe(&Outcome::Passed(&decision));
     let telling = Telling::of(&rules, request.headers(), &decision);
-    rules.attach_client(&mut request);
+    rules.attach_client(&mut request, client);
     if rules.nesting == Nesting::Refunded {
         nested::ask(&mut request);
     }
