@@ -15,7 +15,7 @@ use http::header::{
     ORIGIN, RETRY_AFTER,
 };
 use http::{Response, StatusCode};
-use tollgate_core::{Answer, Decision, Effect, Span, StoreError, Verdict};
+use tollgate_core::{Answer, Decision, Effect, Span, StoreError};
 use tollgate_policy::{KeyPart, Lack, LimitAnswer, LimitSpec, Message, Refused};
 
 use crate::dialect::{Blank, Dialects, Lines, Said, Terminology};
@@ -95,17 +95,18 @@ impl<'a> Refusal<'a> {
     }
 
     /// What a person reads: the message of the limit, or why no message of a limit would be true.
-    fn text(&self, message: Option<&Message>) -> Cow<'static, str> {
+    fn text(&self, wait: Option<u64>, message: Option<&Message>) -> Cow<'static, str> {
         match self {
-            Refusal::Limited(_) => match (self.decisive(), message) {
-                (Some(answer), _) if answer.verdict() == Verdict::Never => NEVER.into(),
-                (Some(answer), Some(message)) => {
-                    let wait = Span::from_secs(self.retry_after().unwrap_or(1));
-                    message
-                        .with(wait, answer.limit().capacity_at_once(), answer.limit().name())
-                        .into()
-                }
-                _ => LATER.into(),
+            Refusal::Limited(_) => match (wait, message) {
+                (None, _) => NEVER.into(),
+                (Some(_), None) => LATER.into(),
+                (Some(seconds), Some(message)) => match self.decisive().map(Answer::limit) {
+                    Some(limit) => {
+                        let (wait, most) = (Span::from_secs(seconds), limit.capacity_at_once());
+                        message.with(wait, most, limit.name()).into()
+                    }
+                    None => LATER.into(),
+                },
             },
             Refusal::Denied => "This request is not allowed.".into(),
             Refusal::Keyless(refused) => lack(refused).into(),
@@ -335,13 +336,14 @@ impl Responder {
         refusal: Refusal<'_>,
         own: Own<'_>,
     ) -> Response<Bytes> {
-        let text = refusal.text(own.message.or(self.message.as_ref()));
+        let wait = refusal.retry_after();
+        let text = refusal.text(wait, own.message.or(self.message.as_ref()));
         let (mut response, media_type) = match grpc::content_type(request) {
             Some(content_type) => (grpc::refusal(&refusal, &text), content_type.clone()),
             None => {
                 let status = own.status().unwrap_or(refusal.status());
                 let (media_type, body) = own
-                    .body(&refusal)
+                    .body(&refusal, wait)
                     .unwrap_or_else(|| self.format.write(&refusal, status, &text));
                 let mut response = Response::new(Bytes::from(body));
                 *response.status_mut() = status;
@@ -352,7 +354,7 @@ impl Responder {
             let [content_type, cache_control, retry_after] = &OF_REFUSALS;
             lines.insert_whole(content_type, media_type);
             lines.insert_whole(cache_control, HeaderValue::from_static("no-store"));
-            if let Some(seconds) = refusal.retry_after() {
+            if let Some(seconds) = wait {
                 lines.insert_integer(retry_after, seconds);
             }
             if let Refusal::Limited(decision) = refusal {
@@ -407,9 +409,10 @@ impl<'a> Own<'a> {
     }
 
     /// Its own body with its media type.
-    fn body(&self, refusal: &Refusal<'_>) -> Option<(HeaderValue, String)> {
-        let (own, limit) = (self.answer?, refusal.decisive()?.limit());
-        let body = own.body(refusal.retry_after(), limit.capacity_at_once(), limit.name())?;
+    fn body(&self, refusal: &Refusal<'_>, wait: Option<u64>) -> Option<(HeaderValue, String)> {
+        let own = self.answer.filter(|answer| answer.has_body())?;
+        let limit = refusal.decisive()?.limit();
+        let body = own.body(wait, limit.capacity_at_once(), limit.name())?;
         let media_type = own.content_type().and_then(|text| HeaderValue::from_str(text).ok());
         Some((media_type.unwrap_or(HeaderValue::from_static(body::TEXT)), body))
     }

@@ -57,12 +57,18 @@ impl LimitAnswer {
         self.content_type.as_deref()
     }
 
+    /// Whether it has a body instead of the usual one.
+    #[must_use]
+    pub fn has_body(&self) -> bool {
+        self.body.is_some()
+    }
+
     /// The body instead of the usual one: the seconds to wait (`None` for ever), the capacity and the
     /// limit's name in their places, written as JSON has it in a body of that type.
     #[must_use]
     pub fn body(&self, retry_after: Option<u64>, limit: u64, name: &str) -> Option<String> {
-        let filling = if self.is_json() { Filling::Json } else { Filling::Plain };
         let body = self.body.as_ref()?;
+        let filling = if self.is_json() { Filling::Json } else { Filling::Plain };
         Some(match retry_after {
             Some(seconds) => body.filled(filling, seconds, limit, name),
             None if filling == Filling::Json => body.filled(filling, "null", limit, name),
