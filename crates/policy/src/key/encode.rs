@@ -57,8 +57,14 @@ impl<'b> KeyBuffer<'b> {
         value: &[u8],
     ) -> Option<Range<usize>> {
         let start = self.bytes.len();
-        self.put(&[part.kind() | if stands_in { STAND_IN } else { 0 }]);
-        self.put_length(value.len());
+        let kind = part.kind() | if stands_in { STAND_IN } else { 0 };
+        match u8::try_from(value.len()) {
+            Ok(length @ ..=0x7f) => self.put(&[kind, length]),
+            _ => {
+                self.put(&[kind]);
+                self.put_length(value.len());
+            }
+        }
         self.put(value);
         self.hash.is_none().then(|| start..self.bytes.len())
     }
