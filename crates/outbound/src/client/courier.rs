@@ -247,7 +247,8 @@ impl Courier {
 
     async fn learn(&self, key: &str, departed: Departed<'_>, told: &Told) {
         departed.answered(told, self.longest_hold);
-        if let (Some(holds), Some(span)) = (&self.holds, told.retry_after()) {
+        let span = told.retry_after().filter(|span| !span.is_zero());
+        if let (Some(holds), Some(span)) = (&self.holds, span) {
             holds.hold(key, span.min(self.longest_hold)).await;
         }
     }

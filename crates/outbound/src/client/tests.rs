@@ -195,7 +195,7 @@ impl Clock for Paused {
 /// B212: what one process is told, another one heeds.
 #[tokio::test(start_paused = true)]
 async fn b212_a_hold_that_is_shared_is_kept_by_every_process() {
-    for seconds in [1, 10, 29] {
+    for seconds in [0, 1, 10, 29] {
         let store = Memory::builder().clock(Paused(Instant::now())).build().unwrap();
         let store: Arc<dyn Store> = Arc::new(store);
         let process = || {
@@ -208,7 +208,7 @@ async fn b212_a_hold_that_is_shared_is_kept_by_every_process() {
         call(&b, &server, get()).await.unwrap();
         let gap = server.gaps()[0];
         assert!(gap >= Duration::from_secs(seconds), "{gap:?}");
-        assert!(gap <= Duration::from_secs(seconds + 1), "{gap:?}");
+        assert!(gap <= Duration::from_secs(seconds + seconds.min(1)), "{gap:?}");
         // And once that is over, the next hold is as long.
         let server = Server::saying([Ok(after(503, seconds))]);
         call(&b, &server, get()).await.unwrap();
