@@ -1,5 +1,6 @@
 //! `tollgate replay`: what the limits of a file would have done to the requests of a log.
 
+use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
@@ -10,8 +11,8 @@ use tollgate_http::Clients;
 use tollgate_policy::Policy;
 use tollgate_policy::config::{Problems, Reading, Source as File, process_environment};
 use tollgate_replay::{
-    Effects, Fields, Format, Log, LogOptions, Names, ReplayError, ReplayOptions, Replayed, Source,
-    Window, replay, report, wanted,
+    Compared, Decided, Effects, Fields, Format, Log, LogOptions, Names, Pictures, ReplayError,
+    ReplayOptions, Replayed, Source, Window, compare, replay, report,
 };
 
 use crate::{Ended, complain, say};
@@ -50,6 +51,13 @@ pub(crate) struct Replay {
     /// How many keys are counted at most.
     #[arg(long, value_name = "NUMBER", default_value_t = 1_000_000)]
     keys: u64,
+    /// Write a page with pictures as well: one HTML file that needs no network and no script.
+    #[arg(long, value_name = "HTML")]
+    report: Option<PathBuf>,
+    /// Replay the log on the limits of this file as well, and say what differs: which requests only the one
+    /// or the other refuses, by limit, client and route. Not told as CSV.
+    #[arg(long, value_name = "FILE")]
+    compare: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -68,6 +76,7 @@ Examples:
   tollgate replay access.log --config limits.toml
   tollgate replay 'logs/access.log*' --config limits.toml --mask --format json
   zcat old.gz | tollgate replay - --config limits.toml --shadow
+  tollgate replay access.log --config limits.toml --compare stricter.toml --report out.html
 
 Exit codes:
   0  the log was replayed, whatever became of its requests
@@ -78,18 +87,44 @@ Exit codes:
     pub(crate) fn run(self) -> Result<(), Ended> {
         let names = if self.mask { Names::masked() } else { Names::Shown };
         let format = self.format;
-        let replayed = self.replayed()?;
-        let text = match format {
-            Output::Text => report::text(&replayed, &names),
-            Output::Json => report::json(&replayed, &names),
-            Output::Csv => report::csv(&replayed, &names),
+        if self.compare.is_some() && format == Output::Csv {
+            let why = "`--compare` is not told as CSV; expected `--format text` or `--format json`";
+            return Err(Ended::Unusable(format!("tollgate: {why}\n")));
+        }
+        // Whether it can be written is known before a long log is read.
+        if let Some(file) = &self.report {
+            let opened = OpenOptions::new().append(true).create(true).open(file);
+            opened.map_err(|error| Ended::Unusable(unwritable(file, &error) + "\n"))?;
+        }
+        let (replayed, compared, pictures) = self.replayed()?;
+        if let (Some(file), Some(pictures)) = (&self.report, pictures) {
+            let page = report::html(&replayed, &pictures, compared.as_ref(), &names);
+            fs::write(file, page).map_err(|error| Ended::Failed(unwritable(file, &error)))?;
+        }
+        let text = match (format, &compared) {
+            (Output::Text, None) => report::text(&replayed, &names),
+            (Output::Text, Some(compared)) => {
+                report::text(&replayed, &names)
+                    + &report::text_compared(&replayed, compared, &names)
+            }
+            (Output::Json, None) => report::json(&replayed, &names),
+            (Output::Json, Some(compared)) => report::json_compared(&replayed, compared, &names),
+            (Output::Csv, _) => report::csv(&replayed, &names),
         };
         Ok(say(&text)?)
     }
 
-    fn replayed(self) -> Result<Replayed, Ended> {
+    fn replayed(&self) -> Result<(Replayed, Option<Compared>, Option<Pictures>), Ended> {
         let (policy, problems) = read_policy(&self.config)?;
         complain(&problems);
+        let other = match &self.compare {
+            Some(file) => {
+                let (policy, problems) = read_policy(file)?;
+                complain(&problems);
+                Some((policy, file.display().to_string()))
+            }
+            None => None,
+        };
         let mut fields = Fields::default();
         for field in &self.fields {
             fields = fields.with(field).map_err(unusable)?;
@@ -99,18 +134,40 @@ Exit codes:
             sources.extend(Source::meant_by(log).map_err(failed)?);
         }
         let window = Window { span: self.window, ..Window::default() };
-        let options =
-            LogOptions { format: self.log_format, fields, wanted: wanted(&policy), window };
+        let mut wanted = tollgate_replay::wanted(&policy);
+        for part in other.iter().flat_map(|(policy, _)| tollgate_replay::wanted(policy)) {
+            if !wanted.contains(&part) {
+                wanted.push(part);
+            }
+        }
+        let options = LogOptions { format: self.log_format, fields, wanted, window };
         let log = Log::open(sources, options).map_err(failed)?;
         let effects = if self.shadow { Effects::Shadow } else { Effects::AsGiven };
         let options = ReplayOptions { effects, keys: Some(self.keys) };
         let bar = bar(log.size());
         let limits = self.config.display().to_string();
-        let replayed =
-            replay(log, policy, &limits, options, |bytes| bar.set_position(bytes), |_| ());
+        let mut pictures = self.report.as_ref().map(|_| Pictures::new(&policy));
+        let progress = |bytes| bar.set_position(bytes);
+        let observe = |decided: &Decided<'_, '_>| {
+            if let Some(pictures) = &mut pictures {
+                pictures.count(decided);
+            }
+        };
+        let replayed = match other {
+            None => replay(log, policy, &limits, options, progress, observe).map(|one| (one, None)),
+            Some((other, name)) => {
+                compare(log, (policy, &limits), (other, &name), options, progress, observe)
+                    .map(|(one, compared)| (one, Some(compared)))
+            }
+        };
         bar.finish_and_clear();
-        replayed.map_err(failed)
+        let (replayed, compared) = replayed.map_err(failed)?;
+        Ok((replayed, compared, pictures))
     }
+}
+
+fn unwritable(file: &Path, error: &io::Error) -> String {
+    format!("cannot write the report to {}: {error}", file.display())
 }
 
 fn failed(error: ReplayError) -> Ended {

@@ -2,10 +2,11 @@
 //!
 //! A [`Log`] gives its requests in the order of their times; a [`Replay`] decides each by the code that
 //! decides live, as of the time in the log; a [`Tally`] counts, in bounded memory, and is told as text,
-//! JSON or CSV by [`report`].
+//! JSON, CSV or a page by [`report`]; [`compare`] tells what other limits would do.
 //!
 //! Read it in this order: [`Source`], [`Format`], [`Entry`], [`Window`], [`Log`], [`Replay`], [`Tally`].
 
+mod compared;
 mod entry;
 mod error;
 mod format;
@@ -14,6 +15,7 @@ mod lacks;
 mod log;
 mod mask;
 mod order;
+mod pictures;
 mod replayed;
 pub mod report;
 mod run;
@@ -21,6 +23,7 @@ mod seen;
 mod source;
 mod tally;
 
+pub use compared::{Change, Changes, Compared, compare};
 pub use entry::{Client, Entry, Line, Others};
 pub use error::ReplayError;
 pub use format::{Field, Fields, Format, Parser, Unreadable};
@@ -28,6 +31,7 @@ pub use lacks::{Lack, Then, wanted};
 pub use log::{Log, LogOptions, LogSummary, Part, UnreadableLine};
 pub use mask::Names;
 pub use order::{Disorder, Window};
+pub use pictures::Pictures;
 pub use replayed::{ReplayOptions, Replayed, replay};
 pub use run::{Decided, Effects, Fate, Outcome, Replay, Route};
 pub use source::Source;

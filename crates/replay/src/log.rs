@@ -153,6 +153,11 @@ impl Log {
         &self.known
     }
 
+    /// The further parts of requests that it is read for.
+    pub(crate) fn wanted(&self) -> &[KeyPart] {
+        &self.options.wanted
+    }
+
     /// How many bytes it has, compressed as they are; `None` when nobody knows.
     #[must_use]
     pub fn size(&self) -> Option<u64> {

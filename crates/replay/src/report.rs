@@ -1,15 +1,18 @@
-//! A replay, told: to people as text, to machines as JSON and CSV.
+//! A replay, told: to people as text and as a page, to machines as JSON and CSV.
 
 mod csv;
+mod html;
 mod json;
+mod numbers;
 mod text;
 
 pub use csv::csv;
-pub use json::json;
-pub use text::text;
+pub use html::html;
+pub use json::{json, json_compared};
+pub use text::{text, text_compared};
 
 use jiff::Timestamp;
-use tollgate_core::Tick;
+use tollgate_core::{Span, Tick};
 
 /// How many clients, routes and bursts are told.
 const TOP: usize = 10;
@@ -27,3 +30,8 @@ fn time(at: Tick, form: &str) -> String {
 const RFC_3339: &str = "%Y-%m-%dT%H:%M:%SZ";
 /// For people.
 const PLAIN: &str = "%Y-%m-%d %H:%M:%S";
+
+/// A span without more than people read: whole milliseconds.
+fn rounded(span: Span) -> String {
+    Span::from_millis(span.as_micros().div_ceil(1_000)).to_string()
+}

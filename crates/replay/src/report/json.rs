@@ -1,5 +1,8 @@
 //! A replay as JSON.
 
+mod compared;
+
+pub use compared::json_compared;
 use serde_json::{Map, Value, json};
 use tollgate_core::Effect;
 
@@ -15,6 +18,10 @@ use crate::tally::{Bin, Peaks, Totals, Weighed};
 /// Counts are numbers of requests unless said; spans end in their unit, times are RFC 3339 in UTC.
 #[must_use]
 pub fn json(replayed: &Replayed, names: &Names) -> String {
+    format!("{:#}\n", told(replayed, names))
+}
+
+fn told(replayed: &Replayed, names: &Names) -> Value {
     let Replayed { tally, log, .. } = replayed;
     let sources = replayed.sources.iter().map(
         |(name, format)| json!({ "name": name, "format": format.map(|format| format.name()) }),
@@ -73,7 +80,7 @@ pub fn json(replayed: &Replayed, names: &Names) -> String {
     });
     let ordinary = tally.ordinary();
     let bins = tally.timeline.bins().iter();
-    let told = json!({
+    json!({
         "version": 1,
         "limits_of": replayed.limits,
         "shadow": replayed.effects == Effects::Shadow,
@@ -115,8 +122,7 @@ pub fn json(replayed: &Replayed, names: &Names) -> String {
             "refused": bins.map(|bin| bin.refused).collect::<Vec<_>>(),
         },
         "keys_forgotten_in_debt": replayed.forgotten_in_debt,
-    });
-    format!("{told:#}\n")
+    })
 }
 
 fn totals(totals: &Totals) -> Value {

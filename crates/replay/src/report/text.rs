@@ -1,17 +1,20 @@
 //! A replay for people, at a terminal.
 
+mod compared;
 mod table;
 
 use std::fmt::{self, Write};
 
-use tollgate_core::{Effect, Span};
+use tollgate_core::Effect;
 
-use super::{PLAIN, TOP, time};
+use super::numbers::{number, percent};
+use super::{PLAIN, TOP, rounded, time};
 use crate::mask::Names;
 use crate::replayed::Replayed;
 use crate::run::Effects;
 use crate::tally::{Bin, Peaks, Tally, Timeline};
-use table::{Table, bar, number, percent};
+pub use compared::text_compared;
+use table::{Table, bar};
 
 /// A replay for people: plain text of at most 100 columns, with small charts.
 #[must_use]
@@ -326,9 +329,4 @@ fn lines(count: u64) -> String {
 fn counted(count: usize, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {what}{plural}", number(u64::try_from(count).unwrap_or(0)))
-}
-
-/// A span without more than people read: whole milliseconds.
-fn rounded(span: Span) -> String {
-    Span::from_millis(span.as_micros().div_ceil(1_000)).to_string()
 }

@@ -2,15 +2,15 @@
 
 use tollgate_core::{Span, Tick};
 
+use crate::pictures::Grid;
 use crate::run::Fate;
 
-/// Requests over time: up to 512 bins of equal width, which doubles when they do not suffice.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Requests over time: up to 512 bins of equal width, which grows when they do not suffice, from a second
+/// by round steps to a day, and by doubling from there on. Bins begin where UTC counts anew.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     bins: Vec<Bin>,
-    /// The first second, in whole widths.
-    begin: u64,
-    width: u64,
+    grid: Option<Grid>,
 }
 
 /// The requests of one bin.
@@ -42,29 +42,21 @@ impl Bin {
     }
 }
 
-impl Default for Timeline {
-    fn default() -> Timeline {
-        Timeline { bins: Vec::new(), begin: 0, width: 1 }
-    }
-}
-
 impl Timeline {
     /// The most bins.
-    pub const MOST: usize = 512;
+    pub const MOST: usize = Grid::MOST;
 
     pub(super) fn count(&mut self, at: Tick, fate: Fate) {
         let second = at.as_micros() / 1_000_000;
-        if self.bins.is_empty() {
-            self.begin = second;
-        }
+        let mut grid = self.grid.unwrap_or_else(|| Grid::at(second));
         let place = loop {
             // Requests come in the order of time.
-            let place = second.saturating_sub(self.begin).checked_div(self.width).unwrap_or(0);
-            match usize::try_from(place) {
-                Ok(place) if place < Timeline::MOST => break place,
-                _ => self.widen(),
+            match grid.place(second) {
+                Some(place) => break place,
+                None => grid = self.widen(grid, grid.wider()),
             }
         };
+        self.grid = Some(grid);
         if place >= self.bins.len() {
             self.bins.resize(place + 1, Bin::default());
         }
@@ -85,30 +77,32 @@ impl Timeline {
     /// When the first one begins.
     #[must_use]
     pub fn begins(&self) -> Tick {
-        Tick::EPOCH.after(Span::from_secs(self.begin))
+        Tick::EPOCH.after(Span::from_secs(self.grid().begins(0)))
     }
 
     /// How wide each is.
     #[must_use]
     pub fn width(&self) -> Span {
-        Span::from_secs(self.width)
+        Span::from_secs(self.grid().width())
     }
 
     /// The same in at most so many bins, 1 at least, each as wide as some whole number of these.
     #[must_use]
     pub fn in_bins(&self, most: usize) -> Timeline {
-        let joined = self.bins.len().div_ceil(most.max(1)).max(1);
-        let bins = self.bins.chunks(joined);
-        let bins = bins.map(|bins| bins.iter().copied().fold(Bin::default(), Bin::and)).collect();
-        let width = self.width.saturating_mul(u64::try_from(joined).unwrap_or(1));
-        Timeline { bins, begin: self.begin, width }
+        let wider = self.grid().in_bins(self.bins.len(), most);
+        let mut timeline = self.clone();
+        timeline.grid = Some(timeline.widen(self.grid(), wider));
+        timeline
     }
 
-    /// Makes each bin twice as wide.
-    fn widen(&mut self) {
-        let pairs = self.bins.chunks(2);
-        self.bins = pairs.map(|pair| pair.iter().copied().fold(Bin::default(), Bin::and)).collect();
-        self.width *= 2;
+    pub(crate) fn grid(&self) -> Grid {
+        self.grid.unwrap_or_else(|| Grid::at(0))
+    }
+
+    /// Puts bins together in wider ones.
+    fn widen(&mut self, grid: Grid, wider: Grid) -> Grid {
+        self.bins = grid.join(&self.bins, wider, Bin::default(), Bin::and);
+        wider
     }
 }
 
@@ -131,10 +125,15 @@ mod tests {
             for timeline in [&timeline, &small] {
                 let all = timeline.bins().iter().copied().fold(Bin::default(), Bin::and);
                 assert_eq!((all.refused, all.requests()), (1_000, 3_000));
-                let end = timeline.bins().len() as u64 * timeline.width().as_secs_ceil();
-                assert!(end > 2_999 * step && end <= 2_999 * step * 2 + 120 * step);
+                // No wider than has to be, and from where UTC counts anew.
+                let width = timeline.width().as_secs_ceil();
+                let begins = timeline.begins().as_micros() / 1_000_000;
+                assert!(begins <= 500 && begins % width == 0 && begins + width > 500);
+                let bins = u64::try_from(timeline.bins().len()).unwrap();
+                let end = begins + bins * width;
+                assert!(end > 500 + 2_999 * step && end <= 500 + 2_999 * step + width);
             }
-            assert_eq!(timeline.begins(), Tick::EPOCH.after(Span::from_secs(500)));
+            assert!(timeline.bins().len() > Timeline::MOST / 6, "{step}");
         }
     }
 }

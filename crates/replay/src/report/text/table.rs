@@ -58,31 +58,6 @@ fn is_number(cell: Option<&String>) -> bool {
     })
 }
 
-/// A number with commas between thousands.
-pub(super) fn number(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (nth, digit) in digits.chars().enumerate() {
-        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A share in per cent, of which a small one is never told as nothing, nor a large one as all.
-pub(super) fn percent(part: u64, whole: u64) -> String {
-    if part == 0 || whole == 0 {
-        return "0 %".to_owned();
-    }
-    let tenths = u128::from(part) * 1_000 / u128::from(whole);
-    match tenths {
-        0 => "< 0.1 %".to_owned(),
-        _ => format!("{}.{} %", tenths / 10, tenths % 10),
-    }
-}
-
 /// A column of a chart: taller for more, of nothing a blank.
 pub(super) fn bar(value: u64, most: u64) -> char {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -98,13 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_shares_read_well() {
-        let numbers = [0, 999, 1_000, 1_234_567].map(number);
-        assert_eq!(numbers, ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!(percent(1, 3), "33.3 %");
-        assert_eq!(percent(1, 100_000), "< 0.1 %");
-        assert_eq!(percent(99_999, 100_000), "99.9 %");
-        assert_eq!((percent(0, 5), percent(5, 5)), ("0 %".to_owned(), "100.0 %".to_owned()));
+    fn a_bar_is_a_blank_only_for_nothing() {
         assert_eq!([0, 1, 50, 100].map(|value| bar(value, 100)), [' ', '▁', '▄', '█']);
     }
 
