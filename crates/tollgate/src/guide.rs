@@ -26,6 +26,9 @@ pub mod proxies {}
 #[doc = include_str!("../docs/headers.md")]
 pub mod headers {}
 
+#[doc = include_str!("../docs/replay.md")]
+pub mod replay {}
+
 #[cfg(feature = "outbound")]
 #[doc = include_str!("../docs/breakers.md")]
 pub mod breakers {}
