@@ -22,7 +22,7 @@ use tollgate_core::Span;
 use tollgate_outbound::breaker::{
     Breaker, BreakerLayer, BreakerService, Breakers, Report, Status, Window,
 };
-use tollgate_outbound::{CallError, Error};
+use tollgate_outbound::{CallError, ClientLayer, Error, Throttle};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 /// What a request asks of the service: how it ends, and how often it has to be polled before.
@@ -458,4 +458,28 @@ async fn errors_say_what_stands_in_the_way_and_those_of_the_service_pass_through
     let CallError::NotMade(error) = error else { panic!("{error}") };
     let is_open: fn(&Error) -> bool = Error::is_open;
     assert!(is_open(&error));
+}
+
+/// A client that has a throttle refuses calls of its own accord, which says nothing of the host.
+#[tokio::test(start_paused = true)]
+async fn calls_that_the_client_inside_does_not_make_are_no_faults() {
+    let slow = service_fn(async |_: Request<()>| {
+        sleep(Duration::from_secs(1)).await;
+        Ok::<_, io::Error>(Response::new(()))
+    });
+    let throttle = Throttle::builder().max_in_flight(1).max_waiting(0).build();
+    let breakers = Breakers::new(Breaker::for_services().opens_after(2));
+    let client = ClientLayer::new().throttle(throttle).layer(slow);
+    let client = BreakerLayer::new(breakers.clone()).layer(client);
+    let call = || client.clone().oneshot(Request::get("http://b.internal/").body(()).unwrap());
+    let first = tokio::spawn(call());
+    tokio::task::yield_now().await;
+    for _ in 0..10 {
+        let Err(CallError::Failed(CallError::NotMade(error))) = call().await else {
+            panic!("one call is underway, and none may wait")
+        };
+        assert!(error.is_busy());
+    }
+    assert_eq!(breakers.status("b.internal"), Status::Closed);
+    assert!(first.await.unwrap().is_ok());
 }

@@ -1,9 +1,13 @@
 //! What a result says of the place that was called.
 
+use std::any::Any;
+
 use http::StatusCode;
 use tollgate_core::breaker::Report;
 
 use super::protection::Protection;
+use crate::client::Failure;
+use crate::error::CallError;
 
 /// Tells what a result says of the place that was called. A function of the result is one.
 pub trait Classify<T, E> {
@@ -23,7 +27,8 @@ where
 /// By the status of an HTTP answer. Faults are errors (nothing was answered) and 5xx, but for 501: a
 /// server that knows no such method works. Everything else is good, since a place that says no to a
 /// request is there; also 429 for a breaker, as slowing down is a throttle's business. To an adaptive
-/// throttle 429 is a fault: the call was not taken.
+/// throttle 429 is a fault: the call was not taken. A call that a [`ClientLayer`](crate::ClientLayer)
+/// inside did not make, as when too many wait for its throttle, says nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct ByStatus {
     too_many: Report,
@@ -41,9 +46,10 @@ impl ByStatus {
     }
 }
 
-impl<B, E> Classify<http::Response<B>, E> for ByStatus {
+impl<B, E: 'static> Classify<http::Response<B>, E> for ByStatus {
     fn classify(&self, result: Result<&http::Response<B>, &E>) -> Report {
         match result.map(http::Response::status) {
+            Err(error) if was_not_made(error) => Report::Ignored,
             Err(_) => Report::Fault,
             Ok(StatusCode::TOO_MANY_REQUESTS) => self.too_many,
             Ok(StatusCode::NOT_IMPLEMENTED) => Report::Good,
@@ -51,4 +57,9 @@ impl<B, E> Classify<http::Response<B>, E> for ByStatus {
             Ok(_) => Report::Good,
         }
     }
+}
+
+fn was_not_made<E: 'static>(error: &E) -> bool {
+    let error = (error as &dyn Any).downcast_ref::<CallError<Failure>>();
+    matches!(error, Some(CallError::NotMade(_)))
 }
