@@ -4,7 +4,7 @@
 //! [`Keyed`]: [`floor`] (what a decision must cost at least), [`peers`] (each in its fastest
 //! documented form) and [`ours`]; [`layers`] asks through
 //! tower. [`workload`] makes the keys, [`race`] times contenders in
-//! alternation, [`memory`] weighs them, [`pauses`] finds their longest call. [`rules`] chooses among many limits. [`targets`] says what
+//! alternation, [`memory`] weighs them, [`pauses`] finds their longest call. [`rules`] chooses among many limits. [`replay`] reads a log. [`targets`] says what
 //! Tollgate is to reach; [`report`] prints it.
 
 pub mod floor;
@@ -16,6 +16,7 @@ pub mod pauses;
 pub mod peers;
 pub mod proxies;
 pub mod race;
+pub mod replay;
 pub mod report;
 pub mod rules;
 pub mod shared;

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use tollgate_bench::memory::{Resident, fill};
 use tollgate_bench::peers::Burst;
 use tollgate_bench::proxies;
+use tollgate_bench::replay::Replays;
 use tollgate_bench::report::Report;
 use tollgate_bench::rules::Rules;
 use tollgate_bench::shared::page::{self, Page};
@@ -29,6 +30,13 @@ fn main() -> ExitCode {
         ["redis"] => println!("{}", Page::gather(None)),
         ["redis", gateway] => println!("{}", Page::gather(Some(gateway))),
         ["proxies", gateway] => println!("{}", proxies::page::Page::gather(gateway)),
+        ["replay", gateway] => match Replays::gather(gateway) {
+            Ok(replays) => println!("{replays}"),
+            Err(error) => {
+                eprintln!("{error}");
+                return USAGE;
+            }
+        },
         ["rules"] => println!("{}", Rules::gather()),
         ["weigh", lane, kind, keys] => return weigh(lane, kind, keys).map_or(USAGE, |()| DONE),
         _ => return USAGE,
