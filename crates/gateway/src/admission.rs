@@ -166,7 +166,7 @@ fn target(parts: &mut Parts, most: usize) -> Result<(), Fault> {
     match RequestPath::parse(target.as_str().as_bytes()) {
         Err(error) if !(error.is_asterisk() && parts.method == Method::OPTIONS) => {
             let detail = error.to_string().into();
-            return Err(Fault { status: StatusCode::BAD_REQUEST, detail, cause: None });
+            return Err(Fault { detail, ..Fault::malformed("") });
         }
         _ => {}
     }

@@ -307,7 +307,8 @@ impl Gateway {
         for endpoint in listen {
             writeln!(out, "tollgate listens on {}", self.shown(endpoint))?;
         }
-        write!(out, "{}", self.settings.destinations)?;
+        let destinations = &self.settings.destinations;
+        write!(out, "{destinations}{}", destinations.gates())?;
         if let Some(metrics) = metrics {
             writeln!(out, "  metrics at http://{metrics}/metrics")?;
         }

@@ -102,8 +102,16 @@ fn write_request(
         writeln!(text, "  plan    {plan}")?;
     }
     match destinations.way(head, policy.case()) {
-        Way::Upstream { name, when: Some(when) } => writeln!(text, "  goes    to {name} ({when})"),
-        Way::Upstream { name, when: None } => writeln!(text, "  goes    to {name}"),
+        Way::Upstream { name, gate, when } => {
+            match when {
+                Some(when) => writeln!(text, "  goes    to {name} ({when})")?,
+                None => writeln!(text, "  goes    to {name}")?,
+            }
+            match gate.is_open() {
+                true => Ok(()),
+                false => writeln!(text, "          if it may: {gate}"),
+            }
+        }
         Way::Echo => writeln!(text, "  goes    to the echo, since the file names no upstream"),
         Way::Nowhere => writeln!(text, "  goes    nowhere: it fits no route, and is answered 404"),
     }

@@ -13,6 +13,7 @@ mod head;
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use http::StatusCode;
 
@@ -140,6 +141,25 @@ pub(crate) struct Fault {
     pub(crate) detail: Cow<'static, str>,
     /// What the log says of it, and no client is told: which server it was and what it did.
     pub(crate) cause: Option<Box<str>>,
+    /// What is said to a client that may come again.
+    pub(crate) later: Option<Later>,
+}
+
+/// What is said to a client that may come again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Later {
+    /// What programs tell the answer by.
+    pub(crate) code: &'static str,
+    /// At least 1.
+    pub(crate) seconds: u64,
+}
+
+impl Later {
+    /// After so long, in whole seconds.
+    pub(crate) fn after(code: &'static str, wait: Duration) -> Later {
+        let seconds = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0));
+        Later { code, seconds: seconds.max(1) }
+    }
 }
 
 impl Fault {
@@ -157,12 +177,17 @@ impl Fault {
     );
 
     pub(crate) const fn new(status: StatusCode, detail: &'static str) -> Fault {
-        Fault { status, detail: Cow::Borrowed(detail), cause: None }
+        Fault { status, detail: Cow::Borrowed(detail), cause: None, later: None }
     }
 
     /// The same, with what the log says of it.
     pub(crate) fn because(self, cause: impl Display) -> Fault {
         Fault { cause: Some(cause.to_string().into()), ..self }
+    }
+
+    /// The same, for a client that may come again.
+    pub(crate) fn later(self, later: Later) -> Fault {
+        Fault { later: Some(later), ..self }
     }
 
     /// A request that is no request, or one that is read in more than one way.

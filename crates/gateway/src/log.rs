@@ -17,7 +17,8 @@ pub(crate) enum LogFormat {
 /// Begins to write log lines: this program's own from `info` on, its libraries' warnings.
 pub(crate) fn begin(format: LogFormat) {
     let lines = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new("warn,tollgate=info"))
+        // Of breakers' turns the gateway tells itself, by upstream.
+        .with_env_filter(EnvFilter::new("warn,tollgate=info,tollgate_outbound::breaker=off"))
         // A line that nobody takes is lost; to complain of it on standard error would panic.
         .log_internal_errors(false)
         .with_writer(io::stderr);

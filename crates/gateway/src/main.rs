@@ -205,6 +205,7 @@ fn main() -> ExitCode {
             Some(cases) => test_cases(&plan, &cases),
             None => {
                 say(&check::table(&plan.policy))?;
+                say(&plan.settings.destinations.gates())?;
                 if store {
                     wait_for(check::store(plan.shared.as_ref()))??;
                 }

@@ -20,6 +20,8 @@ pub(crate) enum Event {
     AcceptFailed,
     /// The upstream gave no answer.
     UpstreamFailed,
+    /// A request was not sent to the upstream, which has enough or is not well.
+    UpstreamSpared,
     /// A balancer did not begin with a PROXY header.
     NoProxyHeader,
     /// A client and we could not agree on TLS.
@@ -29,9 +31,10 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    const ALL: [Event; 5] = [
+    const ALL: [Event; 6] = [
         Event::AcceptFailed,
         Event::UpstreamFailed,
+        Event::UpstreamSpared,
         Event::NoProxyHeader,
         Event::HandshakeFailed,
         Event::Crowded,
@@ -41,6 +44,7 @@ impl Event {
         match self {
             Event::AcceptFailed => "could not take a connection",
             Event::UpstreamFailed => "the upstream gave no answer",
+            Event::UpstreamSpared => "a request was not sent to the upstream",
             Event::NoProxyHeader => "a peer in `proxy_protocol` sent no PROXY header",
             Event::HandshakeFailed => "a client could not be agreed with on TLS",
             Event::Crowded => "a client had `connections_per_client` open and wanted one more",
@@ -52,7 +56,9 @@ impl Event {
 macro_rules! warn_of {
     ($event:expr, $($line:tt)*) => {
         match $event {
-            Event::UpstreamFailed => tracing::warn!(target: "tollgate::upstream", $($line)*),
+            Event::UpstreamFailed | Event::UpstreamSpared => {
+                tracing::warn!(target: "tollgate::upstream", $($line)*);
+            }
             _ => tracing::warn!(target: "tollgate::listener", $($line)*),
         }
     };

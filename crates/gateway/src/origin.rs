@@ -52,7 +52,12 @@ impl Ways {
                 Ok(Way::Echo) => Box::pin(echo(request)).await.map(|told| told.map(Either::Left)),
                 Ok(Way::Upstream(route)) => {
                     let answer = self.ask(route, request).await;
-                    self.metrics.asked(answer.as_ref().ok().map(Response::status));
+                    match &answer {
+                        Ok(response) => self.metrics.asked(Some(response.status())),
+                        // It was not asked.
+                        Err(fault) if fault.later.is_some() => {}
+                        Err(_) => self.metrics.asked(None),
+                    }
                     answer
                 }
                 Err(fault) => Err(fault),
@@ -62,7 +67,11 @@ impl Ways {
         answer.unwrap_or_else(|fault| {
             if fault.status.is_server_error() {
                 let cause = fault.cause.as_deref().unwrap_or(&fault.detail);
-                self.noise.tell(Event::UpstreamFailed, &cause);
+                let event = match fault.later {
+                    None => Event::UpstreamFailed,
+                    Some(_) => Event::UpstreamSpared,
+                };
+                self.noise.tell(event, &cause);
             }
             let told = match call {
                 Some(content_type) => grpc_problem(&fault, content_type),
@@ -81,7 +90,16 @@ impl Ways {
         let switch: Option<Switch> = request.extensions_mut().remove();
         let switch =
             switch.filter(|switch| route.pool.can_switch() && switch.is_for(&route.upgrades));
-        let mut response = route.pool.ask(request, route.silence, switch).await?;
+        // Boxed: where there is no gate, a request is no larger for it.
+        let mut leave = match route.pool.gate() {
+            None => None,
+            Some(gate) => Some(Box::pin(gate.enter()).await?),
+        };
+        let answer = route.pool.ask(request, route.silence, switch, leave.as_deref_mut()).await;
+        if let Some(leave) = leave {
+            leave.ended(&answer);
+        }
+        let mut response = answer?;
         route.answered(&mut response);
         Ok(response)
     }

@@ -1,6 +1,6 @@
 //! What the gateway says when it answers in place of the upstream.
 
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::json;
 use tollgate_http::grpc;
@@ -8,19 +8,27 @@ use tollgate_http::grpc;
 use crate::body::{Whole, whole};
 use crate::framing::Fault;
 
+static GRPC_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
+
 /// An `application/problem+json` (RFC 9457) that no cache keeps.
 pub(crate) fn problem(fault: Fault) -> Response<Whole> {
-    let text = json!({
+    let mut text = json!({
         "type": "about:blank",
         "title": fault.status.canonical_reason().unwrap_or("Error"),
         "status": fault.status.as_u16(),
         "detail": fault.detail,
     });
+    if let (Some(later), Some(text)) = (fault.later, text.as_object_mut()) {
+        text.insert("code".to_owned(), later.code.into());
+    }
     let mut response = Response::new(whole(text.to_string()));
     *response.status_mut() = fault.status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Some(later) = fault.later {
+        headers.insert(RETRY_AFTER, later.seconds.into());
+    }
     response
 }
 
@@ -36,7 +44,12 @@ pub(crate) fn grpc_problem(fault: &Fault, content_type: HeaderValue) -> Response
         _ => 2,
     };
     let mut response = grpc::answer(code, &fault.detail).map(|_| whole(""));
-    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, content_type);
+    if let Some(later) = fault.later {
+        headers.insert(RETRY_AFTER, later.seconds.into());
+        headers.insert(&GRPC_PUSHBACK, later.seconds.saturating_mul(1_000).into());
+    }
     response
 }
 

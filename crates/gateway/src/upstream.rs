@@ -8,6 +8,7 @@ mod address;
 mod answer;
 mod check;
 mod dial;
+mod gate;
 mod health;
 mod lines;
 mod load;
@@ -33,6 +34,7 @@ use crate::tunnel::{Switch, TunnelLimits, Tunnels};
 pub(crate) use address::Address;
 pub(crate) use check::Checks;
 pub(crate) use dial::Dial;
+pub(crate) use gate::{BreakerSpec, Gate, GateSpec, Leave, PlacesSpec};
 pub(crate) use health::Ejection;
 pub(crate) use meters::{Meters, ServerLabels};
 pub(crate) use secure::{authorities_in, authorities_of_the_system, connector};
@@ -91,6 +93,8 @@ pub(crate) struct Pool {
     patience: UpstreamPatience,
     retries: Counter,
     tunnels: Tunnels,
+    /// `None` where every request passes.
+    gate: Option<Arc<Gate>>,
 }
 
 /// What a pool is made from.
@@ -105,6 +109,7 @@ pub(crate) struct Plan<'p> {
     pub(crate) patience: UpstreamPatience,
     pub(crate) idle: Duration,
     pub(crate) tunnels: TunnelLimits,
+    pub(crate) gate: Option<Arc<Gate>>,
 }
 
 /// Servers that are tried for one request: with each, a client waits for one connection more.
@@ -116,8 +121,18 @@ impl Pool {
     /// # Panics
     /// Outside a tokio runtime.
     pub(crate) fn new(plan: Plan<'_>, meters: &Meters) -> Arc<Pool> {
-        let Plan { name, dials, protocol, balance, checks, ejection, patience, idle, tunnels } =
-            plan;
+        let Plan {
+            name,
+            dials,
+            protocol,
+            balance,
+            checks,
+            ejection,
+            patience,
+            idle,
+            tunnels,
+            gate,
+        } = plan;
         let first = dials.first().map(|dial| dial.address.authority());
         let several = dials.len() > 1;
         let servers = dials.into_iter().map(|dial| {
@@ -145,6 +160,7 @@ impl Pool {
             patience,
             retries: meters.retries(name),
             tunnels: Tunnels::new(meters.tunnels(), tunnels),
+            gate,
         })
     }
 
@@ -156,12 +172,18 @@ impl Pool {
         }
     }
 
+    /// What stands before it.
+    pub(crate) fn gate(&self) -> Option<&Arc<Gate>> {
+        self.gate.as_ref()
+    }
+
     /// Whether its servers can go on in another protocol than HTTP.
     pub(crate) fn can_switch(&self) -> bool {
         self.protocol == Protocol::Http1
     }
 
-    /// Asks one of its servers, or the next where nothing could be sent. The target is in origin form.
+    /// Asks one of its servers, or the next where nothing could be sent, with leave of its gate if it
+    /// has one. The target is in origin form.
     ///
     /// # Errors
     /// When the client's body is at fault, no server can be reached or what answers is no HTTP server
@@ -171,6 +193,7 @@ impl Pool {
         mut request: Request<ClientBody>,
         silence: Silence,
         switch: Option<Switch>,
+        mut leave: Option<&mut Leave>,
     ) -> Result<Response<AnswerBody>, Fault> {
         self.address(&mut request, switch.as_ref())?;
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
@@ -181,8 +204,10 @@ impl Pool {
         let mut fault = UNAVAILABLE;
         while tries > 0 && !order.is_empty() {
             tries -= 1;
-            match order.remove(0).ask(request, patience).await {
-                Ok((response, asked)) => {
+            let since = leave.as_mut().and_then(|leave| leave.since());
+            match order.remove(0).ask(request, patience, since).await {
+                Ok((response, mut asked)) => {
+                    asked.place = leave.and_then(|leave| leave.take_place());
                     let stream = self.patience(silence, self.patience.stream);
                     let switch = switch.map(|switch| (switch, &self.tunnels));
                     return answer::answer(response, asked, (patience, stream), switch);

@@ -13,7 +13,7 @@ use tollgate_policy::{Case, When};
 use super::route::RouteSpec;
 use super::upstream::{UpstreamSpec, UpstreamWaits};
 use crate::route::{Otherwise, Routes};
-use crate::upstream::{Address, Meters, Pool};
+use crate::upstream::{Address, Gate, GateSpec, Meters, Pool};
 
 /// The upstreams of the file and the routes to them.
 #[derive(Clone)]
@@ -78,6 +78,11 @@ impl Destinations {
         Destinations { upstreams, routes, otherwise, waits }
     }
 
+    /// What stands before upstreams, for people: a line for each that has a gate.
+    pub(crate) fn gates(&self) -> Gates<'_> {
+        Gates(self)
+    }
+
     /// The files that are named, whose changes matter.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         self.upstreams.iter().filter_map(|upstream| upstream.ca_file.as_deref())
@@ -115,13 +120,23 @@ impl Destinations {
         let mut open = open.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (stay, go): (Vec<_>, Vec<_>) = open.drain(..).partition(|one| one.is_of(self));
         go.iter().for_each(|one| one.pool.forget(meters));
+        // Whatever else of an upstream has changed, its gate goes on with what it holds and knows.
+        let gate = |name: &str, spec: GateSpec| {
+            let before = go.iter().find(|one| one.spec.name == name);
+            let before = before.and_then(|one| one.pool.gate());
+            Gate::renewed(name, spec, before.map(|gate| &**gate), &meters.gates)
+        };
+        let is_named = |name: &str| self.upstreams.iter().any(|spec| spec.name == name);
+        for gone in go.iter().filter(|one| !is_named(&one.spec.name)) {
+            gate(&gone.spec.name, GateSpec::default());
+        }
         *open = (self.upstreams.iter())
             .map(|spec| {
                 let stays = stay.iter().find(|one| one.spec.name == spec.name);
                 stays.cloned().unwrap_or_else(|| Open {
                     spec: spec.clone(),
                     waits: self.waits,
-                    pool: Pool::new(spec.plan(&self.waits), meters),
+                    pool: Pool::new(spec.plan(&self.waits, gate(&spec.name, spec.gate)), meters),
                 })
             })
             .collect();
@@ -142,8 +157,9 @@ impl Destinations {
 
 /// Where a request goes, as the file says it.
 pub(crate) enum Way<'d> {
-    /// To the upstream of this name, by a route of this condition or, without one, as all others.
-    Upstream { name: &'d str, when: Option<&'d When> },
+    /// To the upstream of this name through its gate, by a route of this condition or, without one, as
+    /// all others.
+    Upstream { name: &'d str, gate: GateSpec, when: Option<&'d When> },
     /// To the echo, where a file names no upstream at all.
     Echo,
     /// It is answered 404.
@@ -153,15 +169,16 @@ pub(crate) enum Way<'d> {
 impl Destinations {
     /// The way of a request, for people; nothing is opened for it.
     pub(crate) fn way(&self, head: &Head<'_>, case: Case) -> Way<'_> {
-        let name = |route: &RouteSpec| {
-            self.upstreams.get(route.upstream).map_or("", |upstream| &upstream.name)
+        let to = |route: &RouteSpec, when| match self.upstreams.get(route.upstream) {
+            Some(upstream) => Way::Upstream { name: &upstream.name, gate: upstream.gate, when },
+            None => Way::Nowhere,
         };
         let first = self.routes.iter().find(|route| {
             route.when.fits(head, case) && route.rewrite.target(head.uri()).is_some()
         });
         match (first, &self.otherwise) {
-            (Some(route), _) => Way::Upstream { name: name(route), when: Some(&route.when) },
-            (None, Some(route)) => Way::Upstream { name: name(route), when: None },
+            (Some(route), _) => to(route, Some(&route.when)),
+            (None, Some(route)) => to(route, None),
             (None, None) if self.routes.is_empty() => Way::Echo,
             (None, None) => Way::Nowhere,
         }
@@ -187,5 +204,17 @@ impl fmt::Display for Destinations {
             (None, true) => writeln!(f, "  in front of an echo, since the file names no upstream"),
             (None, false) => writeln!(f, "  everything else is answered 404"),
         }
+    }
+}
+
+/// The gates of upstreams, for people.
+pub(crate) struct Gates<'d>(&'d Destinations);
+
+impl fmt::Display for Gates<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for upstream in self.0.upstreams.iter().filter(|upstream| !upstream.gate.is_open()) {
+            writeln!(f, "  upstream {}: {}", upstream.name, upstream.gate)?;
+        }
+        Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
@@ -10,11 +11,14 @@ use tokio_rustls::TlsConnector;
 use tollgate_core::Span;
 use tollgate_policy::config::{Problem, Section, Text, Value};
 
+mod breaker;
+mod places;
+
 use super::is_taken;
 use crate::tunnel::TunnelLimits;
 use crate::upstream::{
-    Address, Balance, Checks, Dial, Ejection, Plan, Protocol, UpstreamPatience, authorities_in,
-    authorities_of_the_system, connector,
+    Address, Balance, Checks, Dial, Ejection, Gate, GateSpec, Plan, Protocol, UpstreamPatience,
+    authorities_in, authorities_of_the_system, connector,
 };
 
 /// What `[server.timeouts]` says of upstreams, for all that say nothing else.
@@ -38,6 +42,7 @@ pub(crate) struct UpstreamSpec {
     pub(crate) checks: Option<Checks>,
     pub(crate) ejection: Ejection,
     pub(crate) patience: UpstreamPatience,
+    pub(crate) gate: GateSpec,
     /// The file with the authorities that are believed, if one is named.
     pub(crate) ca_file: Option<PathBuf>,
 }
@@ -70,6 +75,10 @@ impl UpstreamSpec {
         let answer = span(&mut section, "answer").unwrap_or(waits.answer);
         let checks = section.section("health").map(health);
         let ejection = section.section("eject").map_or(EJECTION, eject);
+        let gate = GateSpec {
+            places: places::read(&mut section),
+            breaker: section.take("breaker").and_then(breaker::read),
+        };
         let ca_file = section.text("ca_file", "the path of a PEM file");
         let addresses = servers(&mut section, listen);
 
@@ -94,6 +103,7 @@ impl UpstreamSpec {
             },
             ejection,
             patience: UpstreamPatience { answer, stream: waits.tunnels.idle },
+            gate,
             ca_file: ca_file.map(|file| file.as_str().into()),
         })
     }
@@ -123,6 +133,7 @@ impl UpstreamSpec {
             checks: None,
             ejection: EJECTION,
             patience: UpstreamPatience { answer: waits.answer, stream: waits.tunnels.idle },
+            gate: GateSpec::default(),
             ca_file: None,
         })
     }
@@ -139,7 +150,8 @@ impl UpstreamSpec {
                 .collect::<Vec<_>>()
         };
         let rest = |spec: &UpstreamSpec| {
-            (spec.protocol, spec.balance, spec.checks.clone(), spec.ejection, spec.patience)
+            let asked = (spec.protocol, spec.balance, spec.checks.clone());
+            (asked, spec.ejection, spec.patience, spec.gate)
         };
         let (own, others) = (dials(self), dials(other));
         self.name == other.name
@@ -150,7 +162,7 @@ impl UpstreamSpec {
     }
 
     /// What its pool is made from.
-    pub(super) fn plan(&self, waits: &UpstreamWaits) -> Plan<'_> {
+    pub(super) fn plan(&self, waits: &UpstreamWaits, gate: Option<Arc<Gate>>) -> Plan<'_> {
         Plan {
             name: &self.name,
             dials: self.dials.clone(),
@@ -161,6 +173,7 @@ impl UpstreamSpec {
             patience: self.patience,
             idle: waits.idle,
             tunnels: waits.tunnels,
+            gate,
         }
     }
 }

@@ -6,6 +6,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use super::gate::GateMeters;
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct ServerLabels {
     pub(crate) upstream: String,
@@ -24,11 +26,12 @@ pub(crate) struct Meters {
     ejections: Family<ServerLabels, Counter>,
     retries: Family<UpstreamLabels, Counter>,
     tunnels: Gauge,
+    pub(crate) gates: GateMeters,
 }
 
 impl Meters {
     pub(crate) fn register(registry: &mut Registry) -> Meters {
-        let meters = Meters::default();
+        let mut meters = Meters::default();
         registry.register(
             "upstream_up",
             "Whether a server is asked: 0 while its checks or requests in a row fail",
@@ -49,6 +52,7 @@ impl Meters {
             "Connections that go on in another protocol, such as websocket",
             meters.tunnels.clone(),
         );
+        meters.gates = GateMeters::register(registry);
         meters
     }
 

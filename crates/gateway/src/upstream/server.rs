@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use http::{Request, Response};
 use hyper::body::Incoming;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::dial::{Dial, Line, NoLine};
+use super::gate::Place;
 use super::health::Health;
 use super::lines::{Age, Lines};
 use super::load::{Flight, Load};
@@ -29,6 +30,8 @@ pub(crate) struct Server {
 pub(crate) struct Asked {
     health: Arc<Health>,
     _flight: Flight,
+    /// Its place at the upstream, where there are only so many.
+    pub(super) place: Option<Box<Place>>,
 }
 
 impl Asked {
@@ -70,7 +73,8 @@ impl Server {
     }
 
     /// Sends a request and waits for the head of the answer: as long as the request moves or
-    /// `patience` has not passed since it last did.
+    /// `patience` has not passed since it last did. `since` becomes the instant at which it last did, if
+    /// somebody asks.
     ///
     /// # Errors
     /// Why there is no answer, and whether the request may be sent elsewhere.
@@ -78,8 +82,10 @@ impl Server {
         &self,
         mut request: Request<ClientBody>,
         patience: Option<Duration>,
+        mut since: Option<&mut Instant>,
     ) -> Result<(Response<Incoming>, Asked), Miss> {
-        let asked = Asked { health: self.health.clone(), _flight: self.load.begin() };
+        let health = self.health.clone();
+        let asked = Asked { health, _flight: self.load.begin(), place: None };
         loop {
             let (line, age) = match self.lines.take().await {
                 Ok(taken) => taken,
@@ -90,7 +96,8 @@ impl Server {
             };
             let upload = request.body().upload();
             let sent = pin!(self.send(line, request));
-            let answer = while_it_moves(sent, upload.as_deref(), patience).await;
+            let answer =
+                while_it_moves(sent, upload.as_deref(), patience, since.as_deref_mut()).await;
             match answer {
                 Some(Ok(response)) => {
                     self.health.answered();
@@ -178,19 +185,27 @@ impl Display for Whole<'_> {
     }
 }
 
-/// Waits for `answer` as long as the upload moves or `patience` has not passed since it last did;
-/// `None` if it has.
+/// Waits for `answer` as long as the upload moves or `patience` has not passed since it last did, which
+/// `since` then is; `None` if it has.
 async fn while_it_moves<F: Future>(
     mut answer: Pin<&mut F>,
     upload: Option<&Upload>,
     patience: Option<Duration>,
+    mut since: Option<&mut Instant>,
 ) -> Option<F::Output> {
-    let Some(patience) = patience else { return Some(answer.await) };
+    let patience = match (patience, &since) {
+        (Some(patience), _) => patience,
+        (None, None) => return Some(answer.await),
+        (None, Some(_)) => Duration::MAX,
+    };
     let Some(upload) = upload else { return timeout(patience, answer).await.ok() };
     loop {
         tokio::select! {
             answer = &mut answer => return Some(answer),
             moved = timeout(patience, upload.moved()) => moved.ok()?,
+        }
+        if let Some(since) = &mut since {
+            **since = Instant::now();
         }
     }
 }

@@ -19,7 +19,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// GET, http, /, and the authority `h`, by the static table.
 const HEAD: [u8; 6] = [0x82, 0x86, 0x84, 0x41, 0x01, b'h'];
 
-async fn connect(address: SocketAddr) -> SendRequest<Full<Bytes>> {
+pub(crate) async fn connect(address: SocketAddr) -> SendRequest<Full<Bytes>> {
     let stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let (sender, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);

@@ -17,6 +17,7 @@ mod client;
 mod deploy;
 mod forwarding;
 mod framing;
+mod gate;
 mod grpc;
 mod http2;
 mod limits;

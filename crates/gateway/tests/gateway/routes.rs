@@ -136,13 +136,15 @@ fn a_route_has_a_patience_of_its_own() {
 }
 
 #[test]
-fn the_documented_example_is_a_file_that_can_be_used() {
+fn the_documented_examples_are_files_that_can_be_used() {
     let document = include_str!("../../docs/upstreams.md");
     let examples: Vec<_> = document.split("```toml\n").skip(1).collect();
-    assert_eq!(examples.len(), 1);
-    let file = Scratch::new("example.toml", examples[0].split("```").next().unwrap());
-    let output = program::run(&["check", file.path()]);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(examples.len(), 2);
+    for example in examples {
+        let file = Scratch::new("example.toml", example.split("```").next().unwrap());
+        let output = program::run(&["check", file.path()]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+    }
 }
 
 #[test]

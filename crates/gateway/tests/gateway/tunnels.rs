@@ -25,13 +25,13 @@ fn config(address: SocketAddr, more: &str) -> String {
 }
 
 /// A server of WebSocket that says what it is told, until it is dropped.
-struct Echo {
-    address: SocketAddr,
+pub(crate) struct Echo {
+    pub(crate) address: SocketAddr,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Echo {
-    async fn start() -> Echo {
+    pub(crate) async fn start() -> Echo {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let task = tokio::spawn(async move {
@@ -51,7 +51,7 @@ impl Echo {
     }
 }
 
-async fn open(gateway: &Program) -> WebSocketStream<TcpStream> {
+pub(crate) async fn open(gateway: &Program) -> WebSocketStream<TcpStream> {
     let stream = TcpStream::connect(gateway.address).await.unwrap();
     let target = format!("ws://{}/chat", gateway.address);
     let (mut socket, answer) = client_async(target, stream).await.unwrap();
