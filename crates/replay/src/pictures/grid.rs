@@ -14,7 +14,7 @@ pub(crate) struct Grid {
 
 /// From a second to a day; from there on each is twice as wide.
 const WIDTHS: [u64; 13] =
-    [1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400];
+    [1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400];
 
 impl Grid {
     /// The most bins.
@@ -104,6 +104,6 @@ mod tests {
     fn few_bins_are_as_narrow_as_fit() {
         let hours = Grid { begin: 0, width: 3_600 };
         assert_eq!(hours.in_bins(100, 100), hours);
-        assert_eq!(hours.in_bins(101, 100).width(), 10_800);
+        assert_eq!(hours.in_bins(101, 100).width(), 7_200);
     }
 }

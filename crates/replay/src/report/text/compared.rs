@@ -8,7 +8,7 @@ use super::table::Table;
 use crate::compared::{Change, Compared};
 use crate::mask::Names;
 use crate::replayed::Replayed;
-use crate::tally::Weighed as _;
+use crate::tally::{LimitTally, Weighed as _};
 
 /// What differs under the other limits, as plain text that stands below [`text`](super::text).
 #[must_use]
@@ -43,23 +43,33 @@ fn write(text: &mut String, first: &Replayed, compared: &Compared, names: &Names
         table.row([what, number(ours), number(theirs), difference]);
     };
     let (ours, theirs) = (&first.tally.totals, &other.tally.totals);
-    row("refused".to_owned(), ours.refused, theirs.refused);
-    row("delayed".to_owned(), ours.delayed, theirs.delayed);
-    row("would be refused (shadow)".to_owned(), ours.would_refuse, theirs.would_refuse);
-    row("under no limit".to_owned(), ours.uncovered, theirs.uncovered);
-    for (ours, theirs) in compared.pairs(&first.tally) {
-        let name = ours.or(theirs).map(|limit| limit.name.as_str()).unwrap_or_default();
-        let quota = match (ours, theirs) {
-            (Some(ours), Some(theirs)) if ours.quota == theirs.quota => ours.quota.clone(),
-            (Some(ours), Some(theirs)) => format!("{}; with them {}", ours.quota, theirs.quota),
-            (Some(ours), None) => format!("{}; not with them", ours.quota),
-            (None, Some(theirs)) => format!("{}; only with them", theirs.quota),
-            (None, None) => String::new(),
-        };
-        let refused = |limit: Option<&crate::tally::LimitTally>| limit.map_or(0, |l| l.refused);
-        row(format!("refused by {name} ({quota})"), refused(ours), refused(theirs));
+    for (what, ours, theirs) in [
+        ("refused", ours.refused, theirs.refused),
+        ("delayed", ours.delayed, theirs.delayed),
+        ("would be refused (shadow)", ours.would_refuse, theirs.would_refuse),
+        ("under no limit", ours.uncovered, theirs.uncovered),
+    ] {
+        if ours + theirs > 0 {
+            row(what.to_owned(), ours, theirs);
+        }
+    }
+    let pairs = compared.pairs(&first.tally);
+    for (ours, theirs) in &pairs {
+        let refused = |limit: &Option<&LimitTally>| limit.map_or(0, |limit| limit.refused);
+        row(format!("refused by {}", name(*ours, *theirs)), refused(ours), refused(theirs));
     }
     table.write(text, "  ")?;
+    for (ours, theirs) in pairs {
+        let name = name(ours, theirs);
+        match (ours, theirs) {
+            (Some(ours), Some(theirs)) if ours.quota != theirs.quota => {
+                writeln!(text, "  {name}: {}; with them {}", ours.quota, theirs.quota)?;
+            }
+            (Some(ours), None) => writeln!(text, "  {name}: {}; not with them", ours.quota)?,
+            (None, Some(theirs)) => writeln!(text, "  {name}: {}; only with them", theirs.quota)?,
+            _ => {}
+        }
+    }
     let clients = changes.clients.top(TOP, Change::weight);
     let clients = clients.into_iter().map(|(network, change)| {
         let client = first.tally.clients().iter().find(|(other, _)| *other == network);
@@ -69,6 +79,10 @@ fn write(text: &mut String, first: &Replayed, compared: &Compared, names: &Names
     let routes = changes.routes.top(TOP, Change::weight);
     let routes = routes.into_iter().map(|(label, change)| (crate::shown(label), *change));
     write_changes(text, "Routes", routes.collect())
+}
+
+fn name<'t>(ours: Option<&'t LimitTally>, theirs: Option<&'t LimitTally>) -> &'t str {
+    ours.or(theirs).map_or("", |limit| &limit.name)
 }
 
 fn write_changes(text: &mut String, what: &str, changes: Vec<(String, Change)>) -> fmt::Result {
