@@ -46,11 +46,13 @@ mod wire;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use http::{Method, Uri};
+use tokio::runtime::{Builder, Runtime};
 
 use assemble::Plan;
 use described::{Described, HeaderLine};
@@ -195,8 +197,7 @@ fn main() -> ExitCode {
             let watch = Watch::new(vec![file.clone()]);
             with(&file, |plan| {
                 log::begin(plan.settings.log);
-                let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-                let runtime = runtime.map_err(|error| error.to_string())?;
+                let runtime = serving().map_err(|error| error.to_string())?;
                 let served = runtime.block_on(serve::serve(file.clone(), plan, watch));
                 Ok(served.map_err(|error| error.to_string())?)
             })
@@ -233,6 +234,16 @@ fn main() -> ExitCode {
     }
 }
 
+/// What requests are served on: a thread for each core that may be used. One alone does without all that
+/// lets threads take work from each other.
+fn serving() -> io::Result<Runtime> {
+    let mut builder = match std::thread::available_parallelism() {
+        Ok(NonZeroUsize::MIN) => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
+    };
+    builder.enable_all().build()
+}
+
 fn test_cases(plan: &Plan, file: &Path) -> Result<(), Ended> {
     let cases = cases::read(file, &plan.policy).map_err(Ended::Unusable)?;
     let report = wait_for(cases::run(plan, file, &cases))??;
@@ -261,7 +272,7 @@ impl From<String> for Ended {
 
 /// Runs what has to be waited for.
 fn wait_for<T>(future: impl Future<Output = T>) -> Result<T, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = Builder::new_current_thread().enable_all().build();
     Ok(runtime.map_err(|error| error.to_string())?.block_on(future))
 }
 
