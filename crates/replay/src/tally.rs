@@ -215,7 +215,7 @@ impl Tally {
         let (fate, would_refuse) = (outcome.fate(), outcome.would_refuse());
         let network = Network::of(*client, self.ipv6_prefix);
         self.totals.count(entry.at, outcome, fate);
-        self.timeline.count(entry.at, fate);
+        self.timeline.count(entry.at, fate, would_refuse);
         self.peaks.count(entry.at);
         self.count_client(network, entry, fate, would_refuse);
         self.count_route(*route, fate, would_refuse);

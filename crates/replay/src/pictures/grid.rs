@@ -13,8 +13,7 @@ pub(crate) struct Grid {
 }
 
 /// From a second to a day; from there on each is twice as wide.
-const WIDTHS: [u64; 13] =
-    [1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400];
+const WIDTHS: [u64; 13] = [1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400];
 
 impl Grid {
     /// The most bins.

@@ -119,7 +119,8 @@ fn told(replayed: &Replayed, names: &Names) -> Value {
             "width_s": tally.timeline.width().as_secs_ceil(),
             "passed": bins.clone().map(|bin: &Bin| bin.passed).collect::<Vec<_>>(),
             "delayed": bins.clone().map(|bin| bin.delayed).collect::<Vec<_>>(),
-            "refused": bins.map(|bin| bin.refused).collect::<Vec<_>>(),
+            "refused": bins.clone().map(|bin| bin.refused).collect::<Vec<_>>(),
+            "would_refuse": bins.map(|bin| bin.would_refuse).collect::<Vec<_>>(),
         },
         "keys_forgotten_in_debt": replayed.forgotten_in_debt,
     })

@@ -162,6 +162,10 @@ fn write_timeline(text: &mut String, timeline: &Timeline) -> fmt::Result {
     if refused > 0 {
         writeln!(text, "  refused   {}", chart(|bin| bin.refused, refused))?;
     }
+    let would = most(|bin| bin.would_refuse);
+    if would > 0 {
+        writeln!(text, "  in shadow {}", chart(|bin| bin.would_refuse, would))?;
+    }
     Ok(())
 }
 

@@ -22,6 +22,8 @@ pub struct Bin {
     pub delayed: u64,
     /// Those that are refused.
     pub refused: u64,
+    /// Of those that pass, at once or after a wait: those that a limit would refuse which only watches.
+    pub would_refuse: u64,
 }
 
 impl Bin {
@@ -38,6 +40,7 @@ impl Bin {
             passed: self.passed + other.passed,
             delayed: self.delayed + other.delayed,
             refused: self.refused + other.refused,
+            would_refuse: self.would_refuse + other.would_refuse,
         }
     }
 }
@@ -46,7 +49,7 @@ impl Timeline {
     /// The most bins.
     pub const MOST: usize = Grid::MOST;
 
-    pub(super) fn count(&mut self, at: Tick, fate: Fate) {
+    pub(super) fn count(&mut self, at: Tick, fate: Fate, would_refuse: bool) {
         let second = at.as_micros() / 1_000_000;
         let mut grid = self.grid.unwrap_or_else(|| Grid::at(second));
         let place = loop {
@@ -66,6 +69,7 @@ impl Timeline {
             Fate::Delayed(_) => bin.delayed += 1,
             Fate::Refused => bin.refused += 1,
         }
+        bin.would_refuse += u64::from(would_refuse);
     }
 
     /// The bins in the order of time.
@@ -117,14 +121,14 @@ mod tests {
             for nth in 0..3_000_u64 {
                 let at = Tick::EPOCH.after(Span::from_secs(500 + nth * step));
                 let fate = if nth % 3 == 0 { Fate::Refused } else { Fate::Passed };
-                timeline.count(at, fate);
+                timeline.count(at, fate, nth % 3 == 1 && nth % 2 == 0);
             }
             assert!(timeline.bins().len() <= Timeline::MOST);
             let small = timeline.in_bins(60);
             assert!(small.bins().len() <= 60);
             for timeline in [&timeline, &small] {
                 let all = timeline.bins().iter().copied().fold(Bin::default(), Bin::and);
-                assert_eq!((all.refused, all.requests()), (1_000, 3_000));
+                assert_eq!((all.refused, all.requests(), all.would_refuse), (1_000, 3_000, 500));
                 // No wider than has to be, and from where UTC counts anew.
                 let width = timeline.width().as_secs_ceil();
                 let begins = timeline.begins().as_micros() / 1_000_000;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tollgate_replay::{
-    Log, LogOptions, Names, Pictures, ReplayOptions, Source, compare, replay, report,
+    Effects, Log, LogOptions, Names, Pictures, ReplayOptions, Source, compare, replay, report,
 };
 
 use crate::browser::{Browser, Screen};
@@ -131,6 +131,26 @@ fn a_log_of_nothing_has_a_page() {
     assert!(page.ends_with("</html>\n"));
 }
 
+/// The page of the real log where limits only watch.
+fn shadow_page() -> String {
+    let policy = policy(LIMITS);
+    let mut pictures = Pictures::new(&policy);
+    let log = open(&policy, vec![sample()]).unwrap();
+    let options = ReplayOptions { effects: Effects::Shadow, ..ReplayOptions::default() };
+    let replayed = replay(log, policy, "limits.toml", options, |_| (), |one| pictures.count(one));
+    report::html(&replayed.unwrap(), &pictures, None, &Names::Shown)
+}
+
+#[test]
+fn limits_that_only_watch_are_pictured_as_what_they_would_refuse() {
+    let page = shadow_page();
+    let sentence = "These limits would refuse 2 of 9,999 requests (&lt;&nbsp;0.1&nbsp;%), and 448 more if they \
+                    did more than watch: they hit 30 of 1,753 clients, and ";
+    assert!(page.contains(sentence), "{page}");
+    assert!(page.contains("allowed, refused in shadow 448 (4.4&nbsp;%)"));
+    assert!(page.contains("<path class=\"shadow\""));
+}
+
 #[test]
 fn masked_clients_are_nowhere_on_the_page() {
     let page = compared_page(&Names::masked());
@@ -185,14 +205,14 @@ for (const element of document.querySelectorAll('body *')) {
   if (value < least) [least, faint] = [value, element.textContent];
 }
 const root = getComputedStyle(document.documentElement);
-const colors = Object.fromEntries(['panel', 'passed', 'delayed', 'refused']
+const colors = Object.fromEntries(['panel', 'passed', 'shadow', 'delayed', 'refused']
   .map(name => [name, parse(root.getPropertyValue('--' + name).trim())]));
 const apart = (a, b) => ratio(colors[a], colors[b]);
 return {
   sideways: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   width: document.documentElement.clientWidth,
   texts, out, over, least, faint,
-  onPanel: Math.min(...['passed', 'delayed', 'refused'].map(name => apart('panel', name))),
+  onPanel: Math.min(...['passed', 'shadow', 'delayed', 'refused'].map(name => apart('panel', name))),
   apart: Math.min(apart('passed', 'delayed'), apart('delayed', 'refused'), apart('passed', 'refused')),
   background: getComputedStyle(document.body).backgroundColor,
   loaded: performance.getEntriesByType('resource').map(entry => entry.name),
@@ -209,6 +229,7 @@ fn a_real_browser_shows_the_page_whole_at_any_width_in_both_schemes() {
     let browser = Browser::start();
     let pages = [
         ("real", compared_page(&Names::Shown), 40),
+        ("shadow", shadow_page(), 40),
         ("attacked", attacked_page(&folder), 10),
         ("none", page(OTHERS, vec![folder.file("none.log", "")], "limits.toml"), 0),
     ];

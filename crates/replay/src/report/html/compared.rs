@@ -39,7 +39,7 @@ pub(super) fn write(
             number(no_longer)
         )?,
     }
-    stacked::write_two(page, &first.tally.timeline, &other.tally.timeline)?;
+    stacked::write_two(page, &first.tally.timeline, &other.tally.timeline, first.effects)?;
     let (ours, theirs) = (&first.tally.totals, &other.tally.totals);
     let totals = [
         ("allowed", ours.passed, theirs.passed),

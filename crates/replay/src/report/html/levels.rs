@@ -81,8 +81,9 @@ fn write_row(
     };
     writeln!(
         page,
-        "<div class=\"rowhead\"><b><bdi>{}</bdi></b><span>{numbers}, {refused}</span></div>",
-        Text(name)
+        "<div class=\"rowhead\"><b><bdi>{}</bdi></b><span>{}</span></div>",
+        Text(name),
+        Text(&format!("{numbers}, {refused}"))
     )?;
     let title = format!("Tokens left to {name}");
     let description = format!(

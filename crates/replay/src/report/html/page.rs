@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
+use super::super::numbers::percent;
+
 /// Text from anywhere, such as a name that a client chose: nothing in it is markup.
 pub(super) struct Text<'t>(pub(super) &'t str);
 
@@ -21,6 +23,11 @@ impl Display for Text<'_> {
         }
         Ok(())
     }
+}
+
+/// A share in per cent, as markup, never broken at the end of a line.
+pub(super) fn share(part: u64, whole: u64) -> String {
+    percent(part, whole).replace('<', "&lt;").replace(' ', "&nbsp;")
 }
 
 /// The longest name that is shown whole, in letters.
@@ -64,6 +71,7 @@ mod tests {
     fn no_text_is_markup() {
         let text = Text("<a title=\"x\" b='y'>&\n\u{1b}é").to_string();
         assert_eq!(text, "&lt;a title=&quot;x&quot; b=&#39;y&#39;&gt;&amp;\u{fffd}\u{fffd}é");
+        assert_eq!(share(1, 100_000), "&lt;&nbsp;0.1&nbsp;%");
         assert_eq!(short(&"é".repeat(101)), format!("{}…", "é".repeat(100)));
         assert_eq!(short(&"é".repeat(100)), "é".repeat(100));
     }

@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use super::super::numbers::{number, percent};
 use super::axis::{Share, marks, real, short, write_counts};
 use super::chart::{begin, begin_shapes, end, write_area};
+use super::page::Text;
 use crate::pictures::{LimitPicture, Peaks, Whose};
 
 /// Where peaks stand on an axis.
@@ -60,8 +61,9 @@ pub(super) fn write(
     };
     writeln!(
         page,
-        "<figure><figcaption><b>Peaks.</b> {verdict} How many {whose} needed how many tokens at once, had \
-         nothing been refused.{scales}</figcaption>"
+        "<figure><figcaption><b>Peaks.</b> {} How many {whose} needed how many tokens at once, had \
+         nothing been refused.{scales}</figcaption>",
+        Text(&verdict)
     )?;
     let title = format!("Peaks of {whose} against the limit {}", limit.name);
     begin(page, (" marked", 250), &format_args!("peaks-{id}"), &title, &verdict)?;

@@ -2,10 +2,12 @@
 
 use std::fmt::{self, Write};
 
-use super::super::numbers::{number, percent};
+use super::super::numbers::number;
 use super::axis::{marks, real, words, write_counts, write_times};
 use super::chart::{begin, begin_shapes, end, write_area, write_line};
+use super::page::share;
 use crate::pictures::Grid;
+use crate::run::Effects;
 use crate::tally::{Bin, Timeline, Totals};
 
 /// How many columns a picture of time has at most.
@@ -15,40 +17,48 @@ pub(super) const COLUMNS: usize = 160;
 pub(super) fn write(page: &mut String, timeline: &Timeline, totals: &Totals) -> fmt::Result {
     let timeline = timeline.in_bins(COLUMNS);
     let bins = timeline.bins();
-    let hit = |bin: &Bin| bin.delayed + bin.refused;
+    let hit = |bin: &Bin| parts(bin).iter().skip(1).sum::<u64>();
     let most = bins.iter().map(Bin::requests).max().unwrap_or(0);
     let most_hit = bins.iter().map(hit).max().unwrap_or(0);
     page.push_str("<ul class=\"legend\">");
     let all = totals.requests();
     let mut entry = |class: &str, what: &str, count: u64| {
         if count > 0 || class == "passed" {
-            let (count, share) = (number(count), percent(count, all));
+            let (count, share) = (number(count), share(count, all));
             write!(page, "<li><i class=\"{class}\"></i>{what} {count} ({share})</li>")?;
         }
         Ok::<_, fmt::Error>(())
     };
-    entry("passed", "allowed", totals.passed + totals.unasked)?;
+    let shadow = totals.would_refuse;
+    entry("passed", "allowed", (totals.passed + totals.unasked).saturating_sub(shadow))?;
+    entry("shadow", "allowed, refused in shadow", shadow)?;
     entry("delayed", "delayed", totals.delayed)?;
     entry("refused", "refused", totals.refused)?;
     page.push_str("</ul>\n");
     let each = words(timeline.grid().width());
     let description = format!(
-        "{} requests in columns of one {each} each; the most in one: {}, of those delayed or refused: {}.",
+        "{} requests in columns of one {each} each; the most in one: {}, the most delayed or refused in one: {}.",
         number(all),
         number(most),
         number(most_hit)
     );
     let caption = format!("Requests in each {each}");
-    write_bins(page, ("all", 280), &caption, &description, bins, timeline.grid(), |bin| {
-        [bin.passed, bin.delayed, bin.refused]
-    })?;
+    write_bins(page, ("all", 280), &caption, &description, bins, timeline.grid(), parts)?;
     if most_hit > 0 && most_hit.saturating_mul(6) < most {
         let caption = format!("Only those delayed or refused, in each {each}");
         write_bins(page, ("hit", 190), &caption, &description, bins, timeline.grid(), |bin| {
-            [0, bin.delayed, bin.refused]
+            let [_, shadow, delayed, refused] = parts(bin);
+            [0, shadow, delayed, refused]
         })?;
     }
     Ok(())
+}
+
+/// The requests of a bin from the bottom of the pile to its top.
+fn parts(bin: &Bin) -> [u64; 4] {
+    // Those that wait and would be refused are told as what becomes of them.
+    let shadow = bin.would_refuse.min(bin.passed);
+    [bin.passed - shadow, shadow, bin.delayed, bin.refused]
 }
 
 fn write_bins(
@@ -58,7 +68,7 @@ fn write_bins(
     description: &str,
     bins: &[Bin],
     grid: Grid,
-    parts: impl Fn(&Bin) -> [u64; 3] + Copy,
+    parts: impl Fn(&Bin) -> [u64; 4] + Copy,
 ) -> fmt::Result {
     let most = bins.iter().map(|bin| parts(bin).iter().sum()).max().unwrap_or(0);
     let marks = marks(most, 4);
@@ -72,7 +82,7 @@ fn write_bins(
         |count: usize| bins.iter().map(move |bin| real(parts(bin).iter().take(count).sum()) / top);
     // From the top of the pile down, each over what stands behind it.
     let has = |nth: usize| bins.iter().any(|bin| parts(bin).get(nth).is_some_and(|part| *part > 0));
-    for (nth, class) in ["passed", "delayed", "refused"].into_iter().enumerate().rev() {
+    for (nth, class) in ["passed", "shadow", "delayed", "refused"].into_iter().enumerate().rev() {
         if has(nth) {
             write_area(page, class, up_to(nth + 1))?;
         }
@@ -83,10 +93,19 @@ fn write_bins(
 }
 
 /// Writes what two sets of limits refuse over time, the one as an area, the other as a line.
-pub(super) fn write_two(page: &mut String, first: &Timeline, other: &Timeline) -> fmt::Result {
+pub(super) fn write_two(
+    page: &mut String,
+    first: &Timeline,
+    other: &Timeline,
+    effects: Effects,
+) -> fmt::Result {
     let (first, other) = (first.in_bins(COLUMNS), other.in_bins(COLUMNS));
-    let refused = |timeline: &Timeline| timeline.bins().iter().map(|bin| bin.refused).max();
-    let most = refused(&first).max(refused(&other)).unwrap_or(0);
+    let refused = |bin: &Bin| match effects {
+        Effects::AsGiven => bin.refused,
+        Effects::Shadow => bin.would_refuse,
+    };
+    let most_of = |timeline: &Timeline| timeline.bins().iter().map(refused).max();
+    let most = most_of(&first).max(most_of(&other)).unwrap_or(0);
     if most == 0 {
         return Ok(());
     }
@@ -105,7 +124,7 @@ pub(super) fn write_two(page: &mut String, first: &Timeline, other: &Timeline) -
     write_times(page, first.grid(), first.bins().len())?;
     begin_shapes(page, first.bins().len())?;
     let shares = |timeline: &Timeline| {
-        let shares: Vec<f64> = timeline.bins().iter().map(|bin| real(bin.refused) / top).collect();
+        let shares: Vec<f64> = timeline.bins().iter().map(|bin| real(refused(bin)) / top).collect();
         shares.into_iter()
     };
     write_area(page, "refused", shares(&first))?;

@@ -2,13 +2,13 @@
 
 use std::fmt::{self, Write};
 
-use super::super::numbers::{number, percent};
+use super::super::numbers::number;
 use super::super::{PLAIN, time};
-use super::page::{Text, short};
+use super::page::{Text, share, short};
 use crate::mask::Names;
 use crate::replayed::Replayed;
 use crate::run::Effects;
-use crate::tally::Tally;
+use crate::tally::{ClientTally, Tally};
 
 /// How many sources of a log are named.
 const SOURCES: usize = 20;
@@ -17,7 +17,11 @@ const SOURCES: usize = 20;
 pub(super) fn sentence(tally: &Tally) -> String {
     let totals = &tally.totals;
     let all = counted(totals.requests(), "request");
-    let (hit, condition) = match (totals.refused, totals.would_refuse) {
+    let of_all = |count: u64| {
+        let share = share(count, totals.requests());
+        format!("{} of {all} ({share})", number(count))
+    };
+    let hit = match (totals.refused, totals.would_refuse) {
         (0, 0) if totals.delayed > 0 => {
             let delayed = number(totals.delayed);
             return format!(
@@ -25,23 +29,22 @@ pub(super) fn sentence(tally: &Tally) -> String {
             );
         }
         (0, 0) => return format!("These limits would refuse nobody: all of {all} pass."),
-        (0, would) => (would, ", if they did more than watch"),
-        (refused, _) => (refused, ""),
+        (refused, 0) => of_all(refused),
+        (0, would) => format!("{}, if they did more than watch", of_all(would)),
+        (refused, would) => {
+            format!("{}, and {} more if they did more than watch", of_all(refused), number(would))
+        }
     };
     let clients = tally.clients();
-    let is_hit =
-        |refused: u64, would: u64| if totals.refused > 0 { refused > 0 } else { would > 0 };
-    let of_clients =
-        clients.iter().filter(|(_, client)| is_hit(client.refused, client.would_refuse)).count();
+    let is_hit = |client: &ClientTally| client.refused + client.would_refuse > 0;
+    let of_clients = clients.iter().filter(|(_, client)| is_hit(client)).count();
     let ordinary = match tally.ordinary().clients_refused {
         0 => "none of them looks like an ordinary user".to_owned(),
         1 => "1 of them looks like an ordinary user".to_owned(),
         some => format!("{} of them look like ordinary users", number(some)),
     };
     format!(
-        "These limits would refuse {} of {all} ({}){condition}: they hit {} of {}, and {ordinary}.",
-        number(hit),
-        percent(hit, totals.requests()).replace(' ', "\u{a0}"),
+        "These limits would refuse {hit}: they hit {} of {}, and {ordinary}.",
         number(u64::try_from(of_clients).unwrap_or(0)),
         counted(u64::try_from(clients.len()).unwrap_or(0), "client"),
     )
@@ -60,7 +63,7 @@ pub(super) fn write_lead(page: &mut String, tally: &Tally, names: &Names) -> fmt
         Text(&name),
         number(hit),
         counted(client.requests, "request"),
-        percent(hit, client.requests).replace(' ', "\u{a0}")
+        share(hit, client.requests)
     )
 }
 
@@ -78,16 +81,15 @@ pub(super) fn write_tiles(page: &mut String, tally: &Tally) -> fmt::Result {
     };
     let clients = u64::try_from(tally.clients().len()).unwrap_or(0);
     tile(all, "requests", &format!("of {}", counted(clients, "client")))?;
-    tile(totals.passed, "allowed", &percent(totals.passed, all))?;
+    tile(totals.passed, "allowed", &share(totals.passed, all))?;
     if totals.delayed > 0 {
-        tile(totals.delayed, "delayed", &percent(totals.delayed, all))?;
+        tile(totals.delayed, "delayed", &share(totals.delayed, all))?;
     }
-    tile(totals.refused, "refused", &percent(totals.refused, all))?;
+    tile(totals.refused, "refused", &share(totals.refused, all))?;
     if totals.would_refuse > 0 {
-        let share = percent(totals.would_refuse, all);
-        tile(totals.would_refuse, "refused in shadow", &share)?;
+        tile(totals.would_refuse, "refused in shadow", &share(totals.would_refuse, all))?;
     }
-    tile(totals.uncovered, "under no limit", &percent(totals.uncovered, all))?;
+    tile(totals.uncovered, "under no limit", &share(totals.uncovered, all))?;
     let minute = tally.peaks.minute;
     let when = format!("{} UTC", time(minute.when(), "%-d %b, %H:%M"));
     tile(minute.most().into(), "in the busiest minute", &when)?;

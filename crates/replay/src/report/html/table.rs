@@ -2,8 +2,7 @@
 
 use std::fmt::{self, Display, Write};
 
-use super::super::numbers::percent;
-use super::page::Text;
+use super::page::{Text, share};
 
 /// One cell.
 pub(super) enum Cell {
@@ -95,7 +94,7 @@ pub(super) fn write(
                     )?;
                 }
                 Some(Cell::Share(part, whole)) => {
-                    let share = percent(*part, *whole);
+                    let share = share(*part, *whole);
                     let width = u128::from(*part) * 100 / u128::from((*whole).max(1));
                     write!(
                         page,

@@ -4,9 +4,9 @@ use std::fmt::{self, Write};
 
 use tollgate_core::Effect;
 
-use super::super::numbers::{number, percent};
+use super::super::numbers::number;
 use super::super::rounded;
-use super::page::{Text, short};
+use super::page::{Text, share, short};
 use super::summary::counted;
 use super::table::{self, Cell, Row};
 use crate::mask::Names;
@@ -107,7 +107,7 @@ pub(super) fn write_clients(page: &mut String, tally: &Tally, names: &Names) -> 
         counted(ordinary.most_in_a_minute.into(), "request"),
         number(ordinary.clients),
         number(u64::try_from(clients.len()).unwrap_or(0)),
-        percent(ordinary.requests, tally.totals.requests()),
+        share(ordinary.requests, tally.totals.requests()),
         number(ordinary.refused),
         counted(ordinary.refused_of_all, "refusal"),
     )?;
@@ -164,7 +164,7 @@ pub(super) fn write_left_out(
         name: name.to_owned(),
         tag: None,
         below: Some(why.to_owned()),
-        cells: vec![Cell::Number(number(count)), Cell::Number(percent(count, all))],
+        cells: vec![Cell::Number(number(count)), Cell::Number(share(count, all))],
     });
     let rows: Vec<Row> = rows.collect();
     match rows.is_empty() {
@@ -175,7 +175,7 @@ pub(super) fn write_left_out(
     }
     let uncovered = pictures.uncovered();
     let routes = uncovered.top(TOP, |hits| hits.0).into_iter().map(|(label, hits)| {
-        let cells = [Cell::Number(number(hits.0)), Cell::Number(percent(hits.0, totals.uncovered))];
+        let cells = [Cell::Number(number(hits.0)), Cell::Number(share(hits.0, totals.uncovered))];
         Row::new(short(&crate::shown(label)), cells)
     });
     let routes: Vec<Row> = routes.collect();
