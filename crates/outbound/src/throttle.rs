@@ -86,6 +86,27 @@ use crate::error::Error;
 /// Lets calls go as fast as limits allow, and has the others wait their turn.
 ///
 /// Clones share the lines.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use tollgate_core::{Limit, Limiter};
+/// use tollgate_memory::Memory;
+/// use tollgate_outbound::Throttle;
+///
+/// let limiter = Limiter::<Memory>::new([Limit::new("api", "20/s burst 1".parse()?)?]);
+/// let throttle = Throttle::over(limiter);
+/// let first = throttle.acquire("example.com", 1).await?;
+/// assert!(throttle.try_acquire("example.com", 1).await.unwrap_err().is_busy());
+/// assert!(throttle.try_acquire("example.org", 1).await.is_ok());
+/// let hasty = throttle.call("example.com").within(Duration::from_millis(1)).acquire().await;
+/// assert!(hasty.unwrap_err().is_late());
+/// let second = throttle.acquire("example.com", 1).await?; // 50 ms after the first
+/// # drop((first, second));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Throttle {
     shared: Arc<Shared>,

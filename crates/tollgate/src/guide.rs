@@ -30,6 +30,10 @@ pub mod headers {}
 pub mod replay {}
 
 #[cfg(feature = "outbound")]
+#[doc = include_str!("../docs/waiting.md")]
+pub mod waiting {}
+
+#[cfg(feature = "outbound")]
 #[doc = include_str!("../docs/breakers.md")]
 pub mod breakers {}
 

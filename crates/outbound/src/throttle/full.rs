@@ -1,6 +1,12 @@
 //! What becomes of a call that comes when as many wait as may.
 
 /// Who gives way when as many calls of a key wait as may.
+///
+/// ```
+/// use tollgate_outbound::{Full, Throttle};
+/// let throttle = Throttle::builder().max_in_flight(4).max_waiting(100).when_full(Full::DropLowest);
+/// # drop(throttle.build());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Full {

@@ -13,6 +13,21 @@ use crate::key::OwnKey;
 ///
 /// A permit cannot leak: whatever ends the call (an answer, an error, a panic, a dropped future) drops
 /// it. What was charged stays charged, unless the permit is given back.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use tollgate_core::{Limit, Limiter};
+/// # use tollgate_memory::Memory;
+/// # use tollgate_outbound::Throttle;
+/// let limiter = Limiter::<Memory>::new([Limit::new("tokens", "1000/day".parse()?)?]);
+/// let throttle = Throttle::over(limiter.clone());
+/// throttle.acquire("model", 300).await?.settle(120).await?; // it took fewer than were estimated
+/// throttle.acquire("model", 300).await?.give_back(); // the call was not made after all
+/// assert_eq!(limiter.peek("model", 0).remaining(), 880);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a permit that is dropped at once limits nothing in flight"]
 pub struct Permit {
     // The charge first: who waits is woken by the holds.

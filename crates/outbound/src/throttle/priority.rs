@@ -5,6 +5,12 @@
 /// Each level is worth one head start of the throttle (a second unless built otherwise): a call of
 /// level 2 goes before one of level 0 that came up to two head starts before it, and after all that
 /// came earlier. Equal levels go in the order they came.
+///
+/// ```
+/// use tollgate_outbound::Priority;
+/// assert!(Priority::LOW < Priority::level(-1) && Priority::level(1) < Priority::HIGH);
+/// assert_eq!(Priority::default(), Priority::NORMAL);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Priority(i8);
 

@@ -16,6 +16,23 @@ use crate::error::Error;
 /// Its turn comes also while nobody polls it; the permit then waits here, and counts as in flight.
 /// Dropped, it leaves the line, or gives back its permit and what was charged for it: who comes next
 /// moves up.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use tollgate_core::{Limit, Limiter};
+/// # use tollgate_memory::Memory;
+/// # use tollgate_outbound::Throttle;
+/// let limiter = Limiter::<Memory>::new([Limit::new("api", "1/s burst 1".parse()?)?]);
+/// let throttle = Throttle::over(limiter);
+/// let (first, second) = (throttle.reserve("a", 1)?, throttle.reserve("a", 1)?);
+/// assert!(second.due() > first.due());
+/// drop(first); // what it was charged is given back, and who comes next moves up
+/// let permit = second.await?;
+/// # drop(permit);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a reservation that is dropped is cancelled"]
 pub struct Reservation(Ticket);
 
