@@ -97,7 +97,8 @@ proptest! {
             *newest = (*newest).max(*at);
             Some(is_back)
         });
-        prop_assert_eq!(disorder.put_right, newest.filter(|is_back| *is_back).count() as u64);
+        let back: u64 = newest.map(u64::from).sum();
+        prop_assert_eq!(disorder.put_right, back);
         prop_assert_eq!(disorder.late, 0);
     }
 

@@ -147,6 +147,7 @@ mod tests {
         assert_eq!(top, [(1, 1_000), (2, 1_000), (3, 1_000)]);
         let kept: u64 = ranking.iter().map(|(_, sum)| sum.0).sum();
         assert_eq!(kept + ranking.others().0, all);
-        assert_eq!(ranking.forgotten() + ranking.len() as u64, 1_003);
+        let kept = u64::try_from(ranking.len()).unwrap();
+        assert_eq!(ranking.forgotten() + kept, 1_003);
     }
 }

@@ -208,8 +208,7 @@ async fn lived(sequence: &[Asked]) -> Vec<String> {
         }));
         service.oneshot(request(asked)).await.unwrap();
     }
-    let lived = log.lock().unwrap().clone();
-    lived
+    log.lock().unwrap().clone()
 }
 
 #[tokio::test(start_paused = true)]
