@@ -60,6 +60,6 @@ impl<B, E: 'static> Classify<http::Response<B>, E> for ByStatus {
 }
 
 fn was_not_made<E: 'static>(error: &E) -> bool {
-    let error = (error as &dyn Any).downcast_ref::<CallError<Failure>>();
-    matches!(error, Some(CallError::NotMade(_)))
+    let error: &dyn Any = error;
+    matches!(error.downcast_ref::<CallError<Failure>>(), Some(CallError::NotMade(_)))
 }
