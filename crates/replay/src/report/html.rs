@@ -23,7 +23,7 @@ use page::{Text, short};
 const PICTURED: usize = 6;
 
 /// A replay as a page for people: one HTML file that needs no network and no script, with pictures in
-/// SVG. Its size does not grow with the log: some 300 kB at most.
+/// SVG. Its size does not grow with the log: 500 kB at most.
 #[must_use]
 pub fn html(
     replayed: &Replayed,

@@ -91,7 +91,7 @@ fn write_row(
         levels.len()
     );
     let (class, height) = match ends {
-        Ends::Last => (" row last", 109),
+        Ends::Last => (" row last", 112),
         Ends::Not => (" row", 74),
     };
     begin(page, (class, height), &id, &title, &description)?;

@@ -135,11 +135,10 @@ fn write_powers(svg: &mut String, most: u64) -> fmt::Result {
 /// Writes the marks below the columns, and the limit above them.
 fn write_tokens(svg: &mut String, axis: &Axis, capacity: u64) -> fmt::Result {
     for (nth, (place, mark)) in axis.marks.iter().enumerate() {
-        let anchor = if *place > 0.96 { "e" } else { "m" };
         let wide = if nth % 2 == 1 { " wide" } else { "" };
         writeln!(
             svg,
-            "<text class=\"{anchor}{wide}\" x=\"{}\" y=\"100%\" dy=\"17\">{}</text>",
+            "<text class=\"m{wide}\" x=\"{}\" y=\"100%\" dy=\"20\">{}</text>",
             Share(*place),
             short(*mark)
         )?;
@@ -156,7 +155,7 @@ fn write_tokens(svg: &mut String, axis: &Axis, capacity: u64) -> fmt::Result {
         svg,
         "<line class=\"mark\" x1=\"{limit}\" x2=\"{limit}\" y1=\"-8\" y2=\"100%\"/>\
          <text class=\"strong{anchor}\" x=\"{limit}\" y=\"-13\">limit {}</text>\
-         <text class=\"e\" x=\"100%\" y=\"100%\" dy=\"36\">tokens at once</text>",
+         <text class=\"e\" x=\"100%\" y=\"100%\" dy=\"39\">tokens at once</text>",
         short(capacity)
     )
 }
