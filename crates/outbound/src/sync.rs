@@ -9,6 +9,7 @@ pub(crate) use std::sync::{Mutex, MutexGuard};
 
 #[cfg(shuttle)]
 pub(crate) use shuttle::sync::{Mutex, MutexGuard};
+#[cfg(not(shuttle))]
 use tokio::time::Instant;
 
 /// The value behind a lock. What these locks guard is whole after every statement, so that a panic
@@ -102,6 +103,8 @@ mod explored {
             if std::mem::replace(&mut self.0, true) {
                 return Poll::Ready(());
             }
+            // Others first: a schedule may otherwise run this for ever.
+            shuttle::thread::yield_now();
             context.waker().wake_by_ref();
             Poll::Pending
         }
