@@ -135,7 +135,8 @@ impl Call {
             let (hold, paid) = Ticket::take(&self.first.shared, &self.first.key, wish)?.await?;
             return Ok(Permit::new(hold, paid));
         }
-        self.enter_all(patience).await
+        // Apart, so that the future of a call through one is no larger for it.
+        Box::pin(self.enter_all(patience)).await
     }
 
     async fn enter_all(self, patience: Patience) -> Result<Permit, Error> {
