@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_core::Clock;
+use tollgate_core::{Clock, Span};
 
 use crate::clock::SystemClock;
 use crate::memory::{Memory, Time};
@@ -19,11 +19,14 @@ pub struct MemoryBuilder {
     max_entries: Option<u64>,
     max_bytes: Option<u64>,
     time: Option<Time>,
+    sweep: Span,
 }
 
 impl MemoryBuilder {
     pub(crate) fn new() -> MemoryBuilder {
-        MemoryBuilder { max_entries: None, max_bytes: None, time: None }
+        // A step of 64 buckets each 500 µs at most: about 1 % of one core.
+        let sweep = Span::from_micros(500);
+        MemoryBuilder { max_entries: None, max_bytes: None, time: None, sweep }
     }
 
     /// How many keys are held at most, 1 to 536,870,912 (2^29); a million unless said. A key of two
@@ -44,6 +47,14 @@ impl MemoryBuilder {
     /// The clock to decide by, instead of the machine's.
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
         self.time = Some(Time::Given(Box::new(clock)));
+        self
+    }
+
+    /// How often calls look for keys that have recovered, at most; each 500 µs unless said. It changes
+    /// nothing that is decided. Where time is simulated, much of it passes between two calls, and each
+    /// would find that a step is due.
+    pub fn sweep_every(mut self, span: Span) -> Self {
+        self.sweep = span;
         self
     }
 
@@ -69,7 +80,7 @@ impl MemoryBuilder {
         let table = entries.saturating_mul(ENTRY);
         let bytes = self.max_bytes.unwrap_or((table / 3).saturating_mul(4).max(LEAST_BYTES));
         let time = self.time.unwrap_or_else(|| Time::System(SystemClock::new()));
-        Ok(Memory::with(entries, bytes.saturating_sub(table), time))
+        Ok(Memory::with(entries, bytes.saturating_sub(table), time, self.sweep))
     }
 }
 

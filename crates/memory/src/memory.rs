@@ -87,7 +87,7 @@ impl Memory {
         MemoryBuilder::new()
     }
 
-    pub(crate) fn with(entries: u64, log_bytes: u64, time: Time) -> Memory {
+    pub(crate) fn with(entries: u64, log_bytes: u64, time: Time, sweep: Span) -> Memory {
         Memory {
             time,
             seeds: Seeds::random(),
@@ -95,9 +95,8 @@ impl Memory {
             shapes: Shapes::new(),
             logs: Logs::new(log_bytes),
             blocks: Blocks::default(),
-            // A step of 64 buckets each 500 µs at most: about 1 % of one core.
-            pace: Pace::new(Span::from_micros(500)),
-            logs_pace: Pace::new(Span::from_millis(1)),
+            pace: Pace::new(sweep),
+            logs_pace: Pace::new(sweep.max(Span::from_millis(1))),
             tally: Tally::new(entries),
             hand: AtomicU64::new(0),
         }

@@ -164,7 +164,8 @@ impl Replay {
             Effects::Shadow => policy.watching(),
         };
         let clock = ManualClock::default();
-        let mut memory = Memory::builder().clock(clock.clone());
+        // By the time of the log each request would pay for all that recovers until the next one.
+        let mut memory = Memory::builder().clock(clock.clone()).sweep_every(Span::HOUR);
         if let Some(keys) = keys {
             memory = memory.max_entries(keys);
         }
