@@ -2,6 +2,7 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "a test ends by a panic, tells what it measured, and measures real time"
@@ -10,7 +11,7 @@
 use std::future::Future;
 use std::hint::black_box;
 use std::pin::Pin;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use tollgate_outbound::{Error, Full, Permit, Throttle};
@@ -38,10 +39,7 @@ fn time_of(calls: usize, full: Full) -> Duration {
     let throttle = throttle(full);
     let mut context = Context::from_waker(Waker::noop());
     let begun = Instant::now();
-    let mut first: Acquiring = Box::pin(throttle.call(1u64).acquire());
-    let std::task::Poll::Ready(held) = first.as_mut().poll(&mut context) else {
-        unreachable!("nobody is before it")
-    };
+    let held = waiting_for_nobody(&throttle);
     let mut all = waiting(&throttle, calls);
     let mut number = 0;
     all.retain(|_| {
@@ -75,8 +73,8 @@ fn a_call_that_waits_takes_a_bounded_memory_all_of_which_comes_back() {
 fn waiting_for_nobody(throttle: &Throttle) -> Permit {
     let mut call: Acquiring = Box::pin(throttle.call(1u64).acquire());
     match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        std::task::Poll::Ready(permit) => permit.unwrap(),
-        std::task::Poll::Pending => unreachable!("nobody is before it"),
+        Poll::Ready(permit) => permit.unwrap(),
+        Poll::Pending => panic!("nobody is before it"),
     }
 }
 
