@@ -28,6 +28,7 @@ mod program;
 mod proxy_protocol;
 mod queue;
 mod reload;
+mod replay;
 mod report;
 mod routes;
 mod service;
