@@ -23,12 +23,12 @@ pub(crate) struct PlacesSpec {
 
 impl fmt::Display for PlacesSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let wait = Span::from(self.max_wait);
-        match (self.max_in_flight, self.max_waiting) {
-            (places, 0) => write!(f, "{places} requests at once, none waits"),
-            (places, waiting) => {
-                write!(f, "{places} requests at once, {waiting} more wait {wait} at most")
-            }
+        let requests = if self.max_in_flight == 1 { "request" } else { "requests" };
+        write!(f, "{} {requests} at once, ", self.max_in_flight)?;
+        match (self.max_waiting, Span::from(self.max_wait)) {
+            (0, _) => f.write_str("none waits"),
+            (1, wait) => write!(f, "1 more waits {wait} at most"),
+            (waiting, wait) => write!(f, "{waiting} more wait {wait} at most"),
         }
     }
 }
@@ -126,5 +126,20 @@ impl One {
 impl Drop for One {
     fn drop(&mut self) {
         self.0.dec();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_told_in_few_words() {
+        let of = |max_in_flight, max_waiting| {
+            PlacesSpec { max_in_flight, max_waiting, max_wait: Duration::from_secs(1) }.to_string()
+        };
+        assert_eq!(of(1, 0), "1 request at once, none waits");
+        assert_eq!(of(2, 1), "2 requests at once, 1 more waits 1s at most");
+        assert_eq!(of(100, 50), "100 requests at once, 50 more wait 1s at most");
     }
 }
