@@ -50,7 +50,7 @@ impl Prices {
 
     async fn price(self) -> Outcome<Response> {
         let request = Request::get(&*self.url).body(Empty::new())?;
-        Ok(match self.client.oneshot(request).await {
+        Ok(match self.client.oneshot(request).await.map_err(CallError::flatten) {
             Ok(answer) if answer.status().is_success() => {
                 answer.into_body().collect().await?.to_bytes().into_response()
             }
@@ -60,7 +60,7 @@ impl Prices {
                 ([(header::WARNING, "110 - \"the price is of yesterday\"")], "41").into_response()
             }
             // Too many wait, or waited too long.
-            Err(CallError::Failed(CallError::NotMade(_))) => {
+            Err(CallError::NotMade(_)) => {
                 (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "1")]).into_response()
             }
             Err(error) => return Err(error.into()),

@@ -141,6 +141,29 @@ pub enum CallError<E> {
     Failed(E),
 }
 
+impl<E> CallError<CallError<E>> {
+    /// One error of two layers, such as a breaker around a client: whichever of them did not make the
+    /// call.
+    ///
+    /// ```
+    /// use tollgate_outbound::CallError;
+    /// use tollgate_outbound::breaker::{Breaker, Breakers};
+    /// let breakers = Breakers::new(Breaker::default().opens_after(1));
+    /// breakers.enter("mail")?.fault();
+    /// let inner = CallError::NotMade(breakers.enter("mail").unwrap_err());
+    /// let outer: CallError<CallError<std::fmt::Error>> = CallError::Failed(inner);
+    /// assert!(matches!(outer.flatten(), CallError::NotMade(error) if error.is_open()));
+    /// # Ok::<(), tollgate_outbound::Error>(())
+    /// ```
+    #[must_use]
+    pub fn flatten(self) -> CallError<E> {
+        match self {
+            CallError::NotMade(error) => CallError::NotMade(error),
+            CallError::Failed(inner) => inner,
+        }
+    }
+}
+
 impl<E: fmt::Display> fmt::Display for CallError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
