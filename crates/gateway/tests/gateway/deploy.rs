@@ -133,7 +133,7 @@ fn the_container_file_copies_all_that_the_build_needs() {
         }
     }
     let build = file.lines().find_map(|line| line.strip_prefix("RUN cargo build ")).unwrap();
-    assert_eq!(build, "--release --locked --package tollgate-gateway");
+    assert_eq!(build, "--profile dist --locked --package tollgate-gateway");
     let metadata = Command::new(env!("CARGO"))
         .args(["metadata", "--locked", "--offline", "--no-deps", "--format-version", "1"])
         .current_dir(&tree)
