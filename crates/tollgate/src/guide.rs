@@ -40,3 +40,13 @@ pub mod breakers {}
 #[cfg(feature = "outbound")]
 #[doc = include_str!("../docs/clients.md")]
 pub mod clients {}
+
+// The picture as a part of the page, before the page names the file.
+#[cfg(feature = "outbound")]
+#[doc = include_str!("../docs/overload.link")]
+#[doc = include_str!("../docs/overload.md")]
+pub mod overload {}
+
+#[cfg(all(feature = "http", feature = "outbound"))]
+#[doc = include_str!("../docs/layers.md")]
+pub mod layers {}
