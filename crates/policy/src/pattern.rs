@@ -94,7 +94,8 @@ impl PathPattern {
     }
 
     /// Whether some path matches both.
-    pub(crate) fn overlaps(&self, other: &PathPattern) -> bool {
+    #[must_use]
+    pub fn overlaps(&self, other: &PathPattern) -> bool {
         let (mut own, mut others) = (self.segments.iter(), other.segments.iter());
         loop {
             match (own.next(), others.next()) {

@@ -1,6 +1,7 @@
 //! Limits, lists and routes, compiled: asked of each request.
 
 mod builder;
+mod covered;
 mod explain;
 mod overrides;
 mod replayed;
@@ -14,7 +15,7 @@ use tollgate_core::{Limit, LimitError, Quota};
 
 use crate::group::Group;
 use crate::key::KeyPart;
-use crate::limit_spec::{Fallback, LimitSpec};
+use crate::limit_spec::LimitSpec;
 use crate::list::List;
 use crate::method::{MethodSet, Methods};
 use crate::path::Case;
@@ -97,19 +98,6 @@ impl Policy {
     /// Whether a request may be under this plan.
     pub(crate) fn may_plan(&self, plan: &str) -> bool {
         self.plans.may_be(plan)
-    }
-
-    /// Whether every request is under a limit: the limits for every path are for every method, and
-    /// do not skip who lacks a part of their key.
-    pub(crate) fn covers_everything(&self) -> bool {
-        let is_everywhere = |spec: &LimitSpec| {
-            spec.is_enabled()
-                && spec.when.is_plain()
-                && spec.fallback != Fallback::Skip
-                && spec.when.is_for_every_path()
-        };
-        let holding = self.limits.iter().filter(|limit| is_everywhere(&limit.spec));
-        holding.fold(MethodSet::EMPTY, |set, limit| set.union(limit.methods)) == MethodSet::ALL
     }
 
     /// Whether something else than a limit, such as a route, is for `request`, by this policy's

@@ -113,6 +113,11 @@ impl Routes {
         Routes { literal, by_name: by_name.collect(), open: layers(&others), nodes }
     }
 
+    /// All patterns, from the most to the least specific.
+    pub(crate) fn patterns(&self) -> impl Iterator<Item = &PathPattern> {
+        self.nodes.iter().map(|node| &node.pattern)
+    }
+
     /// The limits of each pattern.
     pub(crate) fn groups_mut(&mut self) -> impl Iterator<Item = &mut Group> {
         self.nodes.iter_mut().map(|node| &mut node.group)

@@ -181,6 +181,20 @@ impl When {
         self.conditions.is_empty() && self.exceptions.is_empty()
     }
 
+    /// The patterns of paths that are excepted; `None` if it asks for anything beyond method and path, or
+    /// excepts anything but paths.
+    pub(crate) fn excepted_paths(&self) -> Option<Vec<&PathPattern>> {
+        let is_of_paths =
+            |when: &When| when.is_plain() && when.methods.is_empty() && !when.paths.is_empty();
+        let fits = self.conditions.is_empty() && self.exceptions.iter().all(is_of_paths);
+        fits.then(|| self.exceptions.iter().flat_map(When::paths).collect())
+    }
+
+    /// Whether it asks for paths, also in exceptions.
+    pub(crate) fn asks_for_path(&self) -> bool {
+        !self.paths.is_empty() || self.exceptions.iter().any(When::asks_for_path)
+    }
+
     /// The headers and query parameters that are asked for, also in exceptions.
     pub(crate) fn named_parts(&self) -> Vec<&KeyPart> {
         let own = self.conditions.iter().filter_map(|condition| match condition {

@@ -531,6 +531,35 @@ fn what_is_doubtful_is_a_warning_and_the_file_is_used() {
     assert!(problems.to_string().contains("no limit at all"), "{problems}");
 }
 
+/// A limit for these requests.
+fn limit_when(name: &str, when: &str) -> String {
+    format!("[[limit]]\nname = \"{name}\"\nrate = \"10/s\"\nwhen = {{ {when} }}\n")
+}
+
+#[test]
+fn what_one_limit_excepts_and_another_covers_is_under_a_limit() {
+    let others = limit_when("others", r#"not = { path = ["/a/*", "/b"] }"#);
+    let a = limit_when("a", r#"path = "/a/*", not = { path = "/a/{id}/x" }"#);
+    let below_a = limit_when("below-a", r#"path = ["/c", "/a/{name}/x"]"#);
+    let b = limit_when("b", r#"path = "/b""#);
+    let warns = |limits: &[&String]| {
+        let text: String = limits.iter().map(|text| text.as_str()).collect();
+        let (_, problems) = read(&text);
+        problems.to_string().contains("under no limit")
+    };
+    assert!(!warns(&[&others, &a, &below_a, &b]));
+    assert!(!warns(&[&b, &below_a, &a, &others]));
+    for missing in [[&others, &a, &below_a], [&others, &a, &b], [&others, &below_a, &b]] {
+        assert!(warns(&missing));
+    }
+    let only_some = limit_when("b", r#"path = "/b", method = "GET""#);
+    assert!(warns(&[&others, &a, &below_a, &only_some]));
+    // Two that except one another cover nothing of what both have.
+    let one = limit_when("one", r#"path = "/b", not = { path = "/a/*" }"#);
+    let other = limit_when("other", r#"path = "/a/*", not = { path = "/b" }"#);
+    assert!(warns(&[&others, &one, &other]));
+}
+
 #[test]
 fn variables_stand_in_any_value_and_never_show_in_a_message() {
     const CANARY: &str = "canary-5f2e";

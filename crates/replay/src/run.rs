@@ -6,8 +6,8 @@ use smallvec::SmallVec;
 use tollgate_core::{Charge, Clock as _, Decision, LocalStore, ManualClock, Mode, Span};
 use tollgate_memory::Memory;
 use tollgate_policy::{
-    Count, Fallback, Free, KeyPart, LimitSpec, Matches, Measure, PathError, Policy, Refused,
-    Request as _, Scratch, Selection,
+    Count, Free, KeyPart, LimitSpec, Matches, Measure, PathError, Policy, Refused, Request as _,
+    Scratch, Selection,
 };
 
 use crate::entry::{Entry, Line};
@@ -170,7 +170,7 @@ impl Replay {
             memory = memory.max_entries(keys);
         }
         let memory = memory.build().map_err(|error| error.to_string())?;
-        let paths = match policy.limits().any(looks_at_paths) {
+        let paths = match policy.limits().any(LimitSpec::looks_at_paths) {
             true => Paths::Matter(policy.case()),
             false => Paths::Ignored,
         };
@@ -302,10 +302,4 @@ fn route<'d>(policy: &'d Policy, request: &Seen<'_, '_>, target: &'d [u8]) -> Ro
         Some(at) => Route::Below(inner.get(..at).unwrap_or_default()),
         None => Route::Path(inner),
     }
-}
-
-fn looks_at_paths(spec: &LimitSpec) -> bool {
-    let of_paths = |part: &KeyPart| matches!(part, KeyPart::Path | KeyPart::Route);
-    let falls_back = matches!(spec.on_missing(), Fallback::Part(part) if of_paths(part));
-    !spec.condition().paths().is_empty() || spec.key().iter().any(of_paths) || falls_back
 }

@@ -11,9 +11,7 @@ use tollgate_core::algorithm::Patience;
 use tollgate_core::{
     Algorithm, Clock, Decision, Limit, LocalStore, Queue, Store, StoreError, Verdict,
 };
-use tollgate_policy::{
-    Count, Fallback, KeyPart, LimitSpec, Matches, Measure, Policy, Scratch, Selection,
-};
+use tollgate_policy::{Count, LimitSpec, Matches, Measure, Policy, Scratch, Selection};
 use tracing::{error, warn};
 
 use super::complaint::Complaint;
@@ -133,7 +131,11 @@ impl Rules {
             queues: if policy.limits().any(has_queue) { Queues::Some } else { Queues::None },
             line: Arc::default(),
             nesting: Nesting::Kept,
-            paths: if policy.limits().any(looks_at_paths) { Paths::Matter } else { Paths::Ignored },
+            paths: if policy.limits().any(LimitSpec::looks_at_paths) {
+                Paths::Matter
+            } else {
+                Paths::Ignored
+            },
             policy,
             responder: Responder::default(),
             peers: Vec::new(),
@@ -431,10 +433,4 @@ fn has_queue(spec: &LimitSpec) -> bool {
         _ => false,
     };
     spec.every_limit().any(queue)
-}
-
-fn looks_at_paths(spec: &LimitSpec) -> bool {
-    let of_paths = |part: &KeyPart| matches!(part, KeyPart::Path | KeyPart::Route);
-    let falls_back = matches!(spec.on_missing(), Fallback::Part(part) if of_paths(part));
-    !spec.condition().paths().is_empty() || spec.key().iter().any(of_paths) || falls_back
 }

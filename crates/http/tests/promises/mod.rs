@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use tollgate_core::{Algorithm, Anchor, Queue};
 use tollgate_http::client::{Claims, Client, ClientRule, Source, Trust};
 use tollgate_http::{Clients, Outcome, RateLimitLayer, User};
-use tollgate_policy::{Cost, Count, Fallback, KeyPart, LimitAnswer, LimitSpec, Policy};
+use tollgate_policy::{Cost, Count, Fallback, KeyPart, LimitAnswer, LimitSpec, Policy, When};
 use tower::{Layer, Service, ServiceExt};
 
 #[tokio::test]
@@ -625,6 +625,22 @@ async fn spellings_of_a_path_share_its_budget() {
         passed += usize::from(ask(&layer, 200, request("POST", spelling)).await.status == 200);
     }
     assert_eq!(passed, 3);
+}
+
+#[tokio::test]
+async fn no_spelling_escapes_a_cost_or_an_exception_where_no_limit_is_for_a_path() {
+    let costs = vec![("/search".parse().unwrap(), Cost::Fixed(3))];
+    let layer = Rig::new().layer([bucket("l", "3 per minute").cost(Cost::Cases(costs))]);
+    let mut passed = 0;
+    for spelling in ["/%73earch", "//search", "/search/"] {
+        passed += usize::from(ask(&layer, 200, request("GET", spelling)).await.status == 200);
+    }
+    assert_eq!(passed, 1);
+    let others = When::default().except("/health".parse().unwrap());
+    let layer = Rig::new().layer([bucket("l", "1 per minute").when(others)]);
+    for spelling in ["/health", "//health", "/%68ealth", "/health/"] {
+        assert_eq!(ask(&layer, 200, request("GET", spelling)).await.status, 200, "{spelling}");
+    }
 }
 
 #[tokio::test]

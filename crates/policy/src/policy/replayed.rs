@@ -7,6 +7,7 @@ use crate::cost::Cost;
 use crate::key::KeyPart;
 use crate::limit_spec::{Fallback, LimitSpec};
 use crate::method::MethodSet;
+use crate::pattern::PathPattern;
 use crate::when::When;
 
 impl Policy {
@@ -70,6 +71,12 @@ impl Policy {
         self.routes.find(path).first().map(|node| node.name())
     }
 
+    /// The patterns of paths of all its limits and named routes, from the most to the least specific: a
+    /// path's [route](Policy::route) is the first that covers it.
+    pub fn routes(&self) -> impl Iterator<Item = &PathPattern> {
+        self.routes.patterns()
+    }
+
     /// The same policy with only those limits in force of which this is true.
     #[must_use]
     pub fn keeping(mut self, mut keep: impl FnMut(&LimitSpec) -> bool) -> Policy {
@@ -95,6 +102,26 @@ impl Policy {
 }
 
 impl LimitSpec {
+    /// Whether it looks at the path of a request: to tell whether it applies, in an exception too, whose
+    /// budget it is, or what that costs. If no limit does, a path that can be read in two ways does not matter.
+    ///
+    /// ```
+    /// use tollgate_core::{Limit, Quota};
+    /// use tollgate_policy::{Cost, LimitSpec, When};
+    /// let limit = || LimitSpec::new(Limit::new("api", Quota::per_hour(5)).unwrap());
+    /// assert!(!limit().looks_at_paths());
+    /// assert!(limit().when(When::default().except("/health".parse()?)).looks_at_paths());
+    /// let costs = vec![("/search".parse()?, Cost::Fixed(3))];
+    /// assert!(limit().cost(Cost::Cases(costs)).looks_at_paths());
+    /// # Ok::<(), tollgate_policy::WhenError>(())
+    /// ```
+    #[must_use]
+    pub fn looks_at_paths(&self) -> bool {
+        let of_paths = |part: &KeyPart| matches!(part, KeyPart::Path | KeyPart::Route);
+        let falls_back = matches!(&self.fallback, Fallback::Part(part) if of_paths(part));
+        self.conditions().any(When::asks_for_path) || self.by.iter().any(of_paths) || falls_back
+    }
+
     /// Whether its cost depends on the size of the request's body.
     #[must_use]
     pub fn weighs_bodies(&self) -> bool {
