@@ -4,9 +4,10 @@
 //! [`Keyed`]: [`floor`] (what a decision must cost at least), [`peers`] (each in its fastest
 //! documented form) and [`ours`]; [`layers`] asks through
 //! tower. [`workload`] makes the keys, [`race`] times contenders in
-//! alternation, [`memory`] weighs them, [`pauses`] finds their longest call. [`rules`] chooses among many limits. [`replay`] reads a log. [`targets`] says what
+//! alternation, [`memory`] weighs them, [`pauses`] finds their longest call. [`defence`] asks in four places. [`rules`] chooses among many limits. [`replay`] reads a log. [`targets`] says what
 //! Tollgate is to reach; [`report`] prints it.
 
+pub mod defence;
 pub mod floor;
 pub mod layers;
 pub mod machine;

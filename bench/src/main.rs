@@ -7,6 +7,7 @@ use std::fs;
 use std::net::Ipv6Addr;
 use std::process::ExitCode;
 
+use tollgate_bench::defence::Defence;
 use tollgate_bench::memory::{Resident, fill};
 use tollgate_bench::peers::Burst;
 use tollgate_bench::proxies;
@@ -34,6 +35,15 @@ fn main() -> ExitCode {
             Ok(replays) => println!("{replays}"),
             Err(error) => {
                 eprintln!("{error}");
+                return USAGE;
+            }
+        },
+        ["layers", gateway] => match Defence::gather(gateway) {
+            Some(defence) => println!("{defence}"),
+            None => {
+                eprintln!(
+                    "{gateway} does not serve: build it with `cargo build --release -p tollgate-gateway`"
+                );
                 return USAGE;
             }
         },

@@ -79,15 +79,14 @@ pub async fn in_the_gateway(
         (MEMORY, Gateway::start(program, limit)?),
         (REDIS, Gateway::start(program, &format!("{store}{limit}"))?),
     ];
-    let asked = gateways
-        .each_ref()
-        .map(|(name, gateway)| (*name, Asked::Http(Browser::new(gateway.address))));
+    let asked =
+        gateways.each_ref().map(|(name, gateway)| (*name, Asked::Http(gateway.browser("200"))));
     let (callers, every) = LOAD;
     Some(measure(&asked, callers, Pace::Every(every), rounds, span).await)
 }
 
 /// A gateway that answers by itself, ended with this value.
-struct Gateway {
+pub struct Gateway {
     address: SocketAddr,
     process: Child,
     file: String,
@@ -95,7 +94,7 @@ struct Gateway {
 
 impl Gateway {
     /// `None` when the gateway does not understand its file.
-    fn start(program: &str, rest: &str) -> Option<Gateway> {
+    pub fn start(program: &str, rest: &str) -> Option<Gateway> {
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()?.local_addr().ok()?.port();
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let file = std::env::temp_dir().join(format!("tollgate-bench-{port}.toml"));
@@ -114,6 +113,11 @@ impl Gateway {
         std::thread::spawn(move || said.for_each(drop));
         listens.then_some(gateway)
     }
+
+    /// One who loads its page, and is answered with this status.
+    pub fn browser(&self, status: &'static str) -> Browser {
+        Browser { address: self.address, status, stream: None }
+    }
 }
 
 impl Drop for Gateway {
@@ -128,20 +132,17 @@ impl Drop for Gateway {
 /// One who loads a page again and again over one connection.
 pub struct Browser {
     address: SocketAddr,
+    status: &'static str,
     stream: Option<tokio::io::BufReader<TcpStream>>,
 }
 
 impl Clone for Browser {
     fn clone(&self) -> Browser {
-        Browser::new(self.address)
+        Browser { stream: None, ..*self }
     }
 }
 
 impl Browser {
-    fn new(address: SocketAddr) -> Browser {
-        Browser { address, stream: None }
-    }
-
     /// Loads it once.
     pub async fn load(&mut self) {
         let stream = match &mut self.stream {
@@ -152,7 +153,7 @@ impl Browser {
                 self.stream.insert(tokio::io::BufReader::new(stream))
             }
         };
-        let request = b"GET / HTTP/1.1\r\nhost: bench\r\n\r\n";
+        let request = b"GET / HTTP/1.1\r\nhost: bench\r\nx-api-key: k1\r\n\r\n";
         stream.get_mut().write_all(request).await.expect("the gateway reads");
         let (mut line, mut length) = (String::new(), 0);
         loop {
@@ -160,7 +161,7 @@ impl Browser {
             stream.read_line(&mut line).await.expect("the gateway answers");
             let field = line.trim_end().to_ascii_lowercase();
             if let Some(status) = field.strip_prefix("http/1.1 ") {
-                assert!(status.starts_with("200"), "{status}");
+                assert!(status.starts_with(self.status), "{status}");
             } else if let Some(bytes) = field.strip_prefix("content-length:") {
                 length = bytes.trim().parse().expect("a length");
             } else if field.is_empty() {

@@ -12,6 +12,7 @@ use redis::{Client, Cmd, cmd};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{MissedTickBehavior, interval};
 use tollgate_core::{Charge, Limit, Mode, Quota, Store};
+use tollgate_outbound::Throttle;
 use tollgate_redis::Redis;
 use tower::util::BoxCloneService;
 use tower::{Service, ServiceExt};
@@ -32,6 +33,8 @@ pub enum Asked {
     Service(BoxCloneService<Request<()>, StatusCode, Infallible>),
     /// An answer over HTTP.
     Http(Browser),
+    /// A permit, if there is a throttle, under one of so many keys.
+    Permit(Option<Throttle>, u64),
 }
 
 impl Asked {
@@ -62,6 +65,10 @@ impl Asked {
                 assert_eq!(status, StatusCode::OK);
             }
             Asked::Http(browser) => browser.load().await,
+            Asked::Permit(None, _) => {}
+            Asked::Permit(Some(throttle), keys) => {
+                drop(throttle.acquire(client % *keys, 1).await.expect("one is free"));
+            }
         }
         began.elapsed()
     }
