@@ -38,6 +38,7 @@ mod serve;
 mod settings;
 mod shared;
 mod tls;
+mod tune;
 mod tunnel;
 mod upstream;
 mod watch;
@@ -59,6 +60,7 @@ use described::{Described, HeaderLine};
 use replay::Replay;
 use shared::Asker;
 use tollgate_core::Tick;
+use tune::Tune;
 use watch::Watch;
 
 /// Rate limits in front of an HTTP service, from one file.
@@ -166,6 +168,13 @@ Exit codes:
     /// recognised: common, combined, or JSON lines of nginx, Caddy, Traefik or Envoy.
     #[command(after_long_help = Replay::EXAMPLES)]
     Replay(Replay),
+    /// Propose limits from the requests of an access log.
+    ///
+    /// For each group of routes: the slowest rates and smallest bursts that refuse at most the target share of
+    /// the requests of ordinary clients, one of them recommended with the reasons; who is not taken for
+    /// ordinary, and why; how numbers from the first half of the log would have held on the second.
+    #[command(after_long_help = Tune::EXAMPLES)]
+    Tune(Tune),
     /// Print the JSON schema of a file of limits, by which editors complete and check it.
     ///
     /// Editors that know TOML by taplo (Even Better TOML, Helix, Zed, Neovim) take it when the first
@@ -230,6 +239,7 @@ fn main() -> ExitCode {
             })
         }
         Command::Replay(replay) => end(replay.run()),
+        Command::Tune(tune) => end(tune.run()),
         Command::Schema => end(say(&schema::TEXT).map_err(Ended::from)),
     }
 }

@@ -170,17 +170,17 @@ fn unwritable(file: &Path, error: &io::Error) -> String {
     format!("cannot write the report to {}: {error}", file.display())
 }
 
-fn failed(error: ReplayError) -> Ended {
+pub(crate) fn failed(error: ReplayError) -> Ended {
     Ended::Failed(error.to_string())
 }
 
-fn unusable(error: ReplayError) -> Ended {
+pub(crate) fn unusable(error: ReplayError) -> Ended {
     Ended::Unusable(format!("tollgate: {error}\n"))
 }
 
 /// The limits of a file, and warnings. What the file says of servers is for the machine that serves, and
 /// is not looked at.
-fn read_policy(file: &Path) -> Result<(Policy, Problems), Ended> {
+pub(crate) fn read_policy(file: &Path) -> Result<(Policy, Problems), Ended> {
     let source = File::read(file).map_err(|error| Ended::Unusable(format!("{error}\n")))?;
     let reading = Reading::new(source, &process_environment);
     let mut root = reading.root();
@@ -205,7 +205,7 @@ fn read_policy(file: &Path) -> Result<(Policy, Problems), Ended> {
 }
 
 /// How far the reading is, on standard error if that is a terminal.
-fn bar(size: Option<u64>) -> ProgressBar {
+pub(crate) fn bar(size: Option<u64>) -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }

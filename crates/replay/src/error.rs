@@ -20,6 +20,7 @@ enum Kind {
     Field { text: String, expected: String },
     Format { text: String },
     Keys { why: String },
+    KeyParts { why: String },
 }
 
 impl ReplayError {
@@ -50,6 +51,10 @@ impl ReplayError {
 
     pub(crate) fn keys(why: String) -> ReplayError {
         ReplayError { kind: Kind::Keys { why } }
+    }
+
+    pub(crate) fn key_parts(why: String) -> ReplayError {
+        ReplayError { kind: Kind::KeyParts { why } }
     }
 
     /// Whether a file could not be opened or read from its very beginning.
@@ -85,6 +90,7 @@ impl fmt::Display for ReplayError {
                 write!(f, "`{text}` names no field; expected {expected}")
             }
             Kind::Keys { why } => write!(f, "so many keys cannot be counted: {why}"),
+            Kind::KeyParts { why } => write!(f, "budgets cannot be by these parts: {why}"),
             Kind::Format { text } => {
                 write!(f, "`{text}` is no format; expected {}", crate::format::Format::EXPECTED)
             }

@@ -22,6 +22,7 @@ mod run;
 mod seen;
 mod source;
 mod tally;
+mod tune;
 
 pub use compared::{Change, Changes, Compared, compare};
 pub use entry::{Client, Entry, Line, Others};
@@ -38,6 +39,10 @@ pub use source::Source;
 pub use tally::{
     Bin, ClientTally, Hits, LimitTally, Network, Ordinary, Peak, Peaks, Ranking, RouteTally, Tally,
     Timeline, Totals, Weighed,
+};
+pub use tune::{
+    Aside, Group, Grouping, Held, Judged, Outlier, Outliers, Place, Point, Proposal, Rest, Share,
+    ShareError, Sign, Split, TuneOptions, Tuned, Unproposed, tune, wanted_by,
 };
 
 /// Text of a log, safe to print: on one line, without control characters, and not too long.

@@ -35,6 +35,15 @@ impl Names {
         }
     }
 
+    /// What a key is called that people call so.
+    #[must_use]
+    pub fn of_key(&self, label: &str) -> String {
+        match self {
+            Names::Masked(key) => format!("key-{:012x}", key.hash_one(label) >> 16),
+            Names::Shown => label.to_owned(),
+        }
+    }
+
     /// Whether lines of the log may be shown as they are.
     #[must_use]
     pub fn show_lines(&self) -> bool {

@@ -1,15 +1,17 @@
 //! A replay, told: to people as text and as a page, to machines as JSON and CSV.
 
 mod csv;
+mod file;
 mod html;
 mod json;
 mod numbers;
 mod text;
 
 pub use csv::csv;
+pub use file::toml;
 pub use html::html;
-pub use json::{json, json_compared};
-pub use text::{text, text_compared};
+pub use json::{json, json_compared, json_tuned};
+pub use text::{text, text_compared, text_tuned};
 
 use jiff::Timestamp;
 use tollgate_core::{Span, Tick};

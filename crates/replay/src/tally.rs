@@ -15,7 +15,7 @@ use tollgate_policy::{LimitSpec, Policy};
 use crate::entry::{Client, Entry};
 use crate::format::Field;
 use crate::run::{Decided, Fate, Outcome, Route};
-use agents::Agents;
+pub(crate) use agents::Agents;
 pub use peak::Peak;
 pub use ranking::{Ranking, Weighed};
 pub use timeline::{Bin, Timeline};

@@ -29,6 +29,9 @@ pub mod headers {}
 #[doc = include_str!("../docs/replay.md")]
 pub mod replay {}
 
+#[doc = include_str!("../docs/tune.md")]
+pub mod tune {}
+
 #[cfg(feature = "outbound")]
 #[doc = include_str!("../docs/waiting.md")]
 pub mod waiting {}

@@ -40,5 +40,6 @@ mod store;
 mod streams;
 mod tls;
 mod trailers;
+mod tune;
 mod tunnels;
 mod upstream;

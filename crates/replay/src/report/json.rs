@@ -1,10 +1,12 @@
 //! A replay as JSON.
 
 mod compared;
+mod tuned;
 
 pub use compared::json_compared;
 use serde_json::{Map, Value, json};
 use tollgate_core::Effect;
+pub use tuned::json_tuned;
 
 use super::{RFC_3339, TOP_FOR_MACHINES, time};
 use crate::lacks::Then;

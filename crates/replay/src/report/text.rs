@@ -2,6 +2,7 @@
 
 mod compared;
 mod table;
+mod tuned;
 
 use std::fmt::{self, Write};
 
@@ -15,6 +16,7 @@ use crate::run::Effects;
 use crate::tally::{Bin, Peaks, Tally, Timeline};
 pub use compared::text_compared;
 use table::{Table, bar};
+pub use tuned::text_tuned;
 
 /// A replay for people: plain text of at most 100 columns, with small charts.
 #[must_use]

@@ -30,25 +30,25 @@ const ROBOTS: [&[u8]; 19] = [
 
 /// Numbers for agents, so that each is looked at once for a client.
 #[derive(Debug, Default)]
-pub(super) struct Agents {
+pub(crate) struct Agents {
     numbers: RandomState,
     are_told: bool,
 }
 
 impl Agents {
     /// Those of a log that tells agents, or does not.
-    pub(super) fn of_log(are_told: bool) -> Agents {
+    pub(crate) fn of_log(are_told: bool) -> Agents {
         Agents { are_told, ..Agents::default() }
     }
 
     /// A number that is another one for another agent, but for a chance of 2^-63, and never 0.
-    pub(super) fn number(&self, agent: Option<&[u8]>) -> u64 {
+    pub(crate) fn number(&self, agent: Option<&[u8]>) -> u64 {
         agent.map_or(1, |agent| self.numbers.hash_one(agent) | 2)
     }
 
     /// Whether an agent is that of a robot or a tool. One that is not told, in a log that tells agents,
     /// is taken for one.
-    pub(super) fn is_robot(&self, agent: Option<&[u8]>) -> bool {
+    pub(crate) fn is_robot(&self, agent: Option<&[u8]>) -> bool {
         self.are_told && agent.is_none_or(names_robot)
     }
 }

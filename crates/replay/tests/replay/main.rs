@@ -17,3 +17,4 @@ mod page;
 mod rig;
 mod sample;
 mod sources;
+mod tune;

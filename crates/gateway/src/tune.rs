@@ -1,0 +1,164 @@
+//! `tollgate tune`: quotas proposed from the traffic of a log.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use tollgate_core::Span;
+use tollgate_policy::KeyPart;
+use tollgate_replay::{
+    Fields, Format, Grouping, Log, LogOptions, Names, Outliers, Share, Source, TuneOptions, Window,
+    report, tune, wanted_by,
+};
+
+use crate::replay::{bar, failed, read_policy, unusable};
+use crate::{Ended, complain, say};
+
+/// Proposes quotas from the traffic of a log.
+#[derive(Debug, Args)]
+pub(crate) struct Tune {
+    /// Access logs: files, patterns of files between quotes, or `-` for standard input; plain, gzip or
+    /// zstd. Parts of one log may be given in any order. They are read once, and 16 bytes are kept of each
+    /// request.
+    #[arg(required = true, value_name = "LOG")]
+    logs: Vec<String>,
+    /// Whose budgets: a part of the key as in `by` of a limit, such as client, user or header:x-api-key;
+    /// several with commas between.
+    #[arg(long, value_name = "PART", value_delimiter = ',', default_value = "client")]
+    by: Vec<KeyPart>,
+    /// How much of the requests of ordinary clients may be refused, in each group of routes.
+    #[arg(long, value_name = "SHARE", default_value_t = Share::DEFAULT)]
+    target: Share,
+    /// Group requests by the routes of this file: the patterns of paths of its limits and of `[path]`.
+    /// Besides them only the case of paths and `ipv6_prefix` are taken from it.
+    #[arg(long, value_name = "FILE", conflicts_with = "groups")]
+    config: Option<PathBuf>,
+    /// How many first segments of paths have a limit of their own at most: those with 5 % of the requests
+    /// and 100 or more. With 0 one limit is for all.
+    #[arg(long, value_name = "NUMBER", default_value_t = Grouping::SEGMENTS)]
+    groups: usize,
+    /// Count everybody as ordinary, machines too.
+    #[arg(long)]
+    everybody: bool,
+    /// Write the limits to this file, which must not be there yet.
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// What to print.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    format: Output,
+    /// Call clients by a keyed hash instead of their addresses; the key is of this run alone.
+    #[arg(long)]
+    mask: bool,
+    /// The format of the logs, instead of the one that is recognised: common, combined, host-common,
+    /// host-combined, json, caddy, traefik or envoy.
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<Format>,
+    /// Where a field stands in JSON lines, as for `tollgate replay`; may be given more than once.
+    #[arg(long = "field", value_name = "FIELD=NAME")]
+    fields: Vec<String>,
+    /// Within how much time lines are put in order, up to 1h.
+    #[arg(long, value_name = "SPAN", default_value_t = Window::default().span)]
+    window: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// What is proposed and why.
+    Text,
+    /// One JSON object.
+    Json,
+    /// The file of limits.
+    Toml,
+}
+
+impl Tune {
+    pub(crate) const EXAMPLES: &'static str = "\
+Examples:
+  tollgate tune access.log
+  tollgate tune 'logs/access.log*' --by user --target 0.01% --write limits.toml
+  tollgate tune access.log --config limits.toml --format toml > tuned.toml
+  zcat old.gz | tollgate tune - --groups 0 --format json
+
+Then see whom the limits would hit: tollgate replay access.log --config limits.toml
+
+Exit codes:
+  0  limits are proposed for all groups of requests
+  1  a log cannot be read, has no format that is known, or says too little: for some group, or
+     for all, no limit is proposed, and the output says why
+  2  the command line, or a file of limits, cannot be used";
+
+    /// Reads the logs, and says what is proposed.
+    pub(crate) fn run(self) -> Result<(), Ended> {
+        if let Some(file) = &self.write {
+            check_is_new(file)?;
+        }
+        let options = TuneOptions {
+            target: self.target,
+            grouping: match &self.config {
+                None => Grouping::Segments(self.groups),
+                Some(file) => {
+                    let (policy, problems) = read_policy(file)?;
+                    complain(&problems);
+                    Grouping::Routes(Box::new(policy))
+                }
+            },
+            outliers: if self.everybody { Outliers::Ordinary } else { Outliers::LeftOut },
+            by: self.by,
+        };
+        let mut fields = Fields::default();
+        for field in &self.fields {
+            fields = fields.with(field).map_err(unusable)?;
+        }
+        let mut sources = Vec::new();
+        for log in &self.logs {
+            sources.extend(Source::meant_by(log).map_err(failed)?);
+        }
+        let window = Window { span: self.window, ..Window::default() };
+        let wanted = wanted_by(&options.by).map_err(unusable)?;
+        let log = LogOptions { format: self.log_format, fields, wanted, window };
+        let log = Log::open(sources, log).map_err(failed)?;
+        let bar = bar(log.size());
+        let tuned = tune(log, options, |bytes| bar.set_position(bytes));
+        bar.finish_and_clear();
+        let tuned = tuned.map_err(failed)?;
+        let names = if self.mask { Names::masked() } else { Names::Shown };
+        say(&match self.format {
+            Output::Text => report::text_tuned(&tuned, &names),
+            Output::Json => report::json_tuned(&tuned, &names),
+            Output::Toml => report::toml(&tuned),
+        })?;
+        if tuned.groups.iter().all(|group| group.proposal.is_err()) {
+            return Err(Ended::Failed("the log says too little: no limit is proposed".to_owned()));
+        }
+        if let Some(file) = &self.write {
+            let opened = OpenOptions::new().write(true).create_new(true).open(file);
+            let written =
+                opened.and_then(|mut opened| opened.write_all(report::toml(&tuned).as_bytes()));
+            written.map_err(|error| Ended::Failed(unwritable(file, &error)))?;
+            if self.format == Output::Text {
+                say(&format_args!("They stand in {}.\n", file.display()))?;
+            }
+        }
+        match tuned.groups.iter().any(|group| group.proposal.is_err()) {
+            true => Err(Ended::Told),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Limits that somebody has written are not to be lost. Told before a long log is read.
+fn check_is_new(file: &Path) -> Result<(), Ended> {
+    match file.try_exists() {
+        Ok(false) => Ok(()),
+        Ok(true) => {
+            let error = io::Error::from(io::ErrorKind::AlreadyExists);
+            Err(Ended::Unusable(unwritable(file, &error) + "; expected the name of a new file\n"))
+        }
+        Err(error) => Err(Ended::Unusable(unwritable(file, &error) + "\n")),
+    }
+}
+
+fn unwritable(file: &Path, error: &io::Error) -> String {
+    format!("cannot write the limits to {}: {error}", file.display())
+}
