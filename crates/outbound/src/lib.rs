@@ -5,16 +5,16 @@ mod client;
 mod dice;
 mod error;
 mod key;
+mod retry;
 #[allow(unexpected_cfgs, reason = "`--cfg shuttle` is set by scripts/shuttle alone")]
 mod sync;
 pub mod throttle;
-mod retry;
 mod told;
 mod wall;
 
 pub use client::{
-    Again, BoxError, Client, ClientLayer, Copies, Courier, Delivered, Errand, Failure, HeldBody, Once,
-    SharedHolds,
+    Again, BoxError, Client, ClientLayer, Copies, Courier, Delivered, Errand, Failure, HeldBody,
+    Once, SharedHolds,
 };
 pub use error::{CallError, Error};
 pub use retry::{Backoff, Repeat, Retry, RetryBudget};
