@@ -80,6 +80,29 @@ async fn b24_timers_that_end_early_admit_nobody_early() {
     }
 }
 
+/// As on a machine that stands still for a second and a half, three times.
+#[tokio::test(start_paused = true)]
+async fn b24_timers_that_end_late_admit_no_more_than_the_limit_and_lose_nobody() {
+    for throttle in both("10/s burst 2") {
+        let calls = tokio::spawn(async move { all_go(&throttle, 20).await });
+        for _ in 0..3 {
+            settle().await;
+            advance(millis(1_500)).await;
+        }
+        let log = calls.await.unwrap();
+        assert_eq!(log.order(), Vec::from_iter(0..20));
+        let times = log.times();
+        for from in 0..times.len() {
+            for (calls, at) in (1..).zip(&times[from..]) {
+                // An answer of the store elsewhere comes up to two milliseconds late.
+                let most = 2 + (at + 2 - times[from]) / 100;
+                assert!(calls <= most, "{calls} of {most}: {times:?}");
+            }
+        }
+        assert!(times[19] >= 4_500 && times[19] <= 4_500 + 2_100, "{times:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn b32_who_cannot_be_in_time_is_refused_at_once_and_no_window_is_overrun() {
     let window = Algorithm::FixedWindow(Anchor::Clock);

@@ -1,7 +1,7 @@
 //! One number of permits for several processes, each of which is a throttle here.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -14,7 +14,7 @@ use crate::shop::{Paused, bucket, limiter, millis, refused, settle};
 
 /// A process's way to where permits are counted: two milliseconds long, and it can be cut.
 struct Way {
-    permits: Arc<LocalPermits>,
+    permits: Mutex<Arc<LocalPermits>>,
     cut: watch::Receiver<Cut>,
     said: AtomicU32,
 }
@@ -39,17 +39,24 @@ impl Permits for Way {
                 Cut::Silent => std::future::pending().await,
                 Cut::Failing => return Err(StoreError::unavailable("cut")),
             }
-            let held = self.permits.hold_now(&hold);
+            let held = self.permits.lock().unwrap().hold_now(&hold);
             sleep(millis(1)).await;
             Ok(held)
         })
     }
 }
 
+impl Way {
+    fn to(permits: &Arc<LocalPermits>) -> (Arc<Way>, watch::Sender<Cut>) {
+        let (cutting, cut) = watch::channel(Cut::No);
+        let permits = Mutex::new(permits.clone());
+        (Arc::new(Way { permits, cut, said: AtomicU32::new(0) }), cutting)
+    }
+}
+
 /// A process, as far as permits go, and what cuts its way.
 fn process(permits: &Arc<LocalPermits>, most: u32) -> (Throttle, Arc<Way>, watch::Sender<Cut>) {
-    let (cutting, cut) = watch::channel(Cut::No);
-    let way = Arc::new(Way { permits: permits.clone(), cut, said: AtomicU32::new(0) });
+    let (way, cutting) = Way::to(permits);
     let throttle = Throttle::builder().share_in_flight(way.clone(), "test", most).build();
     (throttle, way, cutting)
 }
@@ -131,18 +138,23 @@ async fn b91_a_long_job_keeps_its_permit_and_needs_six_messages_a_minute() {
 #[tokio::test(start_paused = true)]
 async fn b91_after_a_flush_the_processes_go_on_and_are_counted_again() {
     let permits = place();
-    let (throttle, ..) = process(&permits, 2);
-    let _held = throttle.acquire("a", 1).await.unwrap();
-    // Everything is forgotten: as if the only holder had taken its leave.
+    let ((one, way, _), (two, other_way, _)) = (process(&permits, 2), process(&permits, 2));
+    let held = [one.acquire("a", 1).await.unwrap(), one.acquire("a", 1).await.unwrap()];
+    assert!(refused(two.try_acquire("a", 1).await).is_busy());
+    // What counted them has forgotten all.
     let flushed = place();
-    let (cutting, cut) = watch::channel(Cut::No);
-    drop(cutting);
-    let way = Arc::new(Way { permits: flushed.clone(), cut, said: AtomicU32::new(0) });
-    let moved = Throttle::builder().share_in_flight(way, "test", 2).build();
-    let _again = moved.acquire("a", 1).await.unwrap();
+    for way in [way, other_way] {
+        *way.permits.lock().unwrap() = flushed.clone();
+    }
+    assert_eq!(counted(&flushed, "a".into()), 0);
+    // Within a third of the lease they are said again.
     sleep(millis(10_100)).await;
-    assert_eq!(counted(&flushed, "a".into()), 1);
-    drop(throttle.acquire("a", 1).await.unwrap());
+    assert_eq!(counted(&flushed, "a".into()), 2);
+    assert!(refused(two.try_acquire("a", 1).await).is_busy());
+    drop(held);
+    sleep(millis(200)).await;
+    drop(two.try_acquire("a", 1).await.unwrap());
+    drop(one.acquire("a", 1).await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]
@@ -211,8 +223,7 @@ async fn a_wait_for_others_asks_seldom() {
 #[tokio::test(start_paused = true)]
 async fn shared_permits_and_a_rate_hold_together() {
     let permits = place();
-    let (cutting, cut) = watch::channel(Cut::No);
-    let way = Arc::new(Way { permits: permits.clone(), cut, said: AtomicU32::new(0) });
+    let (way, _cutting) = Way::to(&permits);
     let throttle = Throttle::builder()
         .limits(limiter(bucket("10/s burst 1")))
         .share_in_flight(way, "test", 2)
@@ -222,7 +233,6 @@ async fn shared_permits_and_a_rate_hold_together() {
         throttle.call("a").run(|| async {}).await.unwrap();
     }
     assert!(begun.elapsed() >= millis(400) && begun.elapsed() < millis(450));
-    drop(cutting);
     throttle.stop().await;
     sleep(millis(100)).await;
     assert_eq!(counted(&permits, "a".into()), 0);
