@@ -19,7 +19,8 @@ use tollgate_core::{Span, Tick};
 /// The longest span that a reset is believed to be ahead; one that is said to be further is not read.
 pub(crate) const FURTHEST: Span = Span::from_secs(31 * 24 * 60 * 60);
 
-/// How many allowances of one answer are read; no server has as many limits for one call.
+/// How many allowances of one answer are read, and policies of one field: no server has as many limits
+/// for one call.
 const MOST: usize = 16;
 
 /// What one answer says of the limits of who sent it: when to come back, and what is left until when.

@@ -8,7 +8,7 @@ use http::HeaderMap;
 use sfv::{BareItem, Item, List, ListEntry, Parser};
 use tollgate_core::Span;
 
-use super::{Allowance, lines};
+use super::{Allowance, MOST, lines};
 
 /// A policy that counts anything but calls says nothing of how many calls are left.
 const CALLS: &str = "requests";
@@ -32,7 +32,8 @@ pub(super) fn read(headers: &HeaderMap) -> Vec<Allowance> {
     named(headers, "ratelimit").iter().filter_map(told).collect()
 }
 
-/// The members of a list that have a name; none when it is no list.
+/// The first members of a list that have a name; none when it is no list. All are looked for among all
+/// policies, so that a server could else make this take seconds.
 fn named(headers: &HeaderMap, field: &str) -> Vec<Item> {
     let list = lines::joined(headers, field);
     let list = list.and_then(|list| Parser::new(&list).parse::<List>().ok()).unwrap_or_default();
@@ -40,7 +41,7 @@ fn named(headers: &HeaderMap, field: &str) -> Vec<Item> {
         ListEntry::Item(item) => Some(item),
         ListEntry::InnerList(_) => None,
     });
-    items.filter(|item| name(item).is_some()).collect()
+    items.filter(|item| name(item).is_some()).take(MOST).collect()
 }
 
 fn name(item: &Item) -> Option<&str> {

@@ -373,6 +373,19 @@ fn names() -> impl Strategy<Value = &'static str> {
     ])
 }
 
+#[test]
+fn of_a_flood_of_policies_only_the_first_are_read() {
+    let list = |parameter: &str| {
+        let members: Vec<String> =
+            (0..2_000).map(|name| format!("\"{name}\";{parameter}")).collect();
+        members.join(", ")
+    };
+    let told = told(200, &[("ratelimit", &list("r=1")), ("ratelimit-policy", &list("q=9"))]);
+    assert_eq!(told.allowances(), [allowance(1, None, Some(9), None); MOST]);
+    let last = only(&[("ratelimit", "\"1999\";r=1"), ("ratelimit-policy", &list("q=9"))]);
+    assert_eq!(last, allowance(1, None, None, None));
+}
+
 fn values() -> impl Strategy<Value = Vec<u8>> {
     let pieces = select(vec![
         "0",
