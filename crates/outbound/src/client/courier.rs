@@ -11,7 +11,7 @@ use tollgate_core::Span;
 use super::failure::{BoxError, Failure};
 use super::holds::SharedHolds;
 use super::known::later;
-use super::line::{Departed, Line, Patience};
+use super::line::{Departed, End, Line, Patience};
 use super::lines::Lines;
 use crate::error::{CallError, Error, Kind};
 use crate::retry::{Repeat, Repeats, Retry, Tries};
@@ -166,7 +166,7 @@ impl Courier {
                 Ok(answer) => {
                     let (status, headers) = E::head(&answer);
                     let told = Told::read(status, headers, wall::now());
-                    self.learn(key, departed, &told).await;
+                    self.learn(key, departed, &told, deadline).await;
                     let wait = tries.as_mut().and_then(|tries| tries.after_answer(status, &told));
                     (Ok(Delivered { answer, told, permit }), wait)
                 }
@@ -208,7 +208,7 @@ impl Courier {
         loop {
             let turn = line.turn(patience).await?;
             let _turn = (!asks).then_some(turn);
-            if let Some(held) = self.held(key).await {
+            if let Some(held) = self.held(key, patience).await? {
                 line.hold(held.min(self.longest_hold));
                 continue;
             }
@@ -240,16 +240,27 @@ impl Courier {
         call.acquire().await
     }
 
-    /// How long another process was told to wait.
-    async fn held(&self, key: &str) -> Option<Span> {
-        self.holds.as_ref()?.held(key).await
+    /// How long another process was told to wait; nothing, if the store does not answer.
+    async fn held(&self, key: &str, patience: Patience) -> Result<Option<Span>, Error> {
+        let Some(holds) = &self.holds else { return Ok(None) };
+        match timeout_at(patience.until, holds.held(key)).await {
+            Err(_) if patience.end == End::Deadline => Err(Kind::Late.into()),
+            held => Ok(held.ok().flatten()),
+        }
     }
 
-    async fn learn(&self, key: &str, departed: Departed<'_>, told: &Told) {
+    async fn learn(
+        &self,
+        key: &str,
+        departed: Departed<'_>,
+        told: &Told,
+        deadline: Option<Instant>,
+    ) {
         departed.answered(told, self.longest_hold);
         let span = told.retry_after().filter(|span| !span.is_zero());
         if let (Some(holds), Some(span)) = (&self.holds, span) {
-            holds.hold(key, span.min(self.longest_hold)).await;
+            let until = Patience::new(self.longest_wait, deadline).until;
+            drop(timeout_at(until, holds.hold(key, span.min(self.longest_hold))).await);
         }
     }
 

@@ -8,7 +8,7 @@ use http::Method;
 use http::header::{HeaderName, HeaderValue};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
-use tollgate_core::{Clock, Store, Tick};
+use tollgate_core::{Charge, Clock, Decision, Mode, Receipt, Reply, Store, Tick};
 use tollgate_memory::Memory;
 use tower::ServiceExt;
 
@@ -477,6 +477,48 @@ async fn who_waits_leaves_as_soon_as_another_answer_lets_it() {
     ask(told(8), 0).await.unwrap();
     assert_eq!(began.elapsed().as_secs(), 5);
     news.await.unwrap();
+}
+
+/// A store that answers what is asked in one mode, and nothing else.
+struct Mute(Memory, Mode);
+
+impl Store for Mute {
+    fn decide<'a, 'l: 'a>(
+        &'a self,
+        mode: Mode,
+        charges: &'a [Charge<'l, 'a>],
+    ) -> Reply<'a, Decision<'l>> {
+        match mode == self.1 {
+            true => self.0.decide(mode, charges),
+            false => Reply::later(std::future::pending()),
+        }
+    }
+
+    fn give<'a>(&'a self, _: Receipt<'a>, _: u64) -> Reply<'a, ()> {
+        Reply::later(std::future::pending())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_of_holds_that_does_not_answer_keeps_no_call_past_its_time() {
+    for (answers, tries) in [(Mode::Peek, 1), (Mode::Charge, 0)] {
+        let store = Memory::builder().clock(Paused(Instant::now())).build().unwrap();
+        let holds = SharedHolds::over(Arc::new(Mute(store, answers)), "holds").unwrap();
+        let layer = ClientLayer::new().share_holds(holds);
+        let server = Server::always(after(429, 5));
+        let began = Instant::now();
+        let bounded = layer.clone().within(Span::SECOND);
+        let outcome = call(&bounded, &server, get()).await.map(|answer| answer.status());
+        match outcome {
+            Err(CallError::NotMade(error)) => assert!(error.is_late() && tries == 0),
+            outcome => assert!(outcome.unwrap() == 429 && tries == 1),
+        }
+        assert_eq!((began.elapsed(), server.tries()), (Duration::from_secs(1), tries));
+        // Without a time of its own the call is made once the longest wait is over.
+        let unbounded = layer.key(|_| "other".into());
+        assert_eq!(call(&unbounded, &server, get()).await.unwrap().status(), 429);
+        assert!(began.elapsed() <= Duration::from_secs(1 + 2 * 30));
+    }
 }
 
 /// A call that is dropped when it would be polled once more than `polls` times.
