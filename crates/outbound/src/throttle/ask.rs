@@ -129,7 +129,8 @@ impl Bill {
         match decision.verdict() {
             Verdict::Allow => {}
             Verdict::Wait(span) => self.wait = self.wait.max(span),
-            Verdict::Deny(span) => return Err(Answer::Denied(span)),
+            // A store that says "at once" would else be asked without a pause, and nobody else run.
+            Verdict::Deny(span) => return Err(Answer::Denied(span.max(Span::from_micros(1)))),
             Verdict::Never => return Err(Answer::Failed(Kind::Never)),
         }
         let Some(part) = group.first() else { return Ok(()) };

@@ -115,7 +115,8 @@ impl ThrottleBuilder {
     }
 
     /// Who is told of what becomes of each call, right after it has happened. Events of calls that happen
-    /// at once may be told in any order; whoever is told holds up the call.
+    /// at once may be told in any order; whoever is told holds up the call, and changes nothing for it
+    /// by a panic.
     pub fn on_event(mut self, told: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.listener = Some(Arc::new(told));
         self

@@ -1,5 +1,6 @@
 //! What a throttle tells of its calls.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,11 +37,13 @@ pub(crate) enum News {
 
 impl News {
     pub(crate) fn tell(&self, listener: &Listener) {
-        listener(&match self {
+        let event = match self {
             News::Waits(key) => Event::Waits(key.lent()),
             News::Goes(key, waited) => Event::Goes(key.lent(), *waited),
             News::Ends(key, why) => Event::Ends(key.lent(), why),
             News::Freed(key) => Event::Freed(key.lent()),
-        });
+        };
+        // Unwound further, a panic would take along what its call was granted just now.
+        let _ = catch_unwind(AssertUnwindSafe(|| listener(&event)));
     }
 }

@@ -1,0 +1,68 @@
+//! Listeners and stores that misbehave take no permit along, and let others go on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tollgate_core::algorithm::State;
+use tollgate_core::{
+    Answer, Charge, Decision, Effect, Limiter, Mode, Receipt, Reply, Span, Store, StoreError, Tick,
+    Verdict,
+};
+use tollgate_outbound::Throttle;
+use tollgate_outbound::throttle::Event;
+
+use crate::shop::{bucket, limiter, millis, refused, settle};
+
+#[tokio::test(start_paused = true)]
+async fn a_listener_that_panics_takes_no_permit_and_no_place_along() {
+    let panics = |event: &Event<'_>| panic!("told {event:?}");
+    let one = || Throttle::builder().max_in_flight(1).on_event(panics);
+    for throttle in [one().build(), one().limits(limiter(bucket("1000/s burst 1"))).build()] {
+        let calls: Vec<_> = (0..5).map(|_| tokio::spawn(throttle.call("a").acquire())).collect();
+        for call in calls {
+            drop(call.await.unwrap().unwrap());
+        }
+        let left = tokio::spawn(throttle.call("a").acquire());
+        settle().await;
+        left.abort();
+        drop(left.await);
+        let stats = throttle.stats();
+        assert_eq!((stats.waiting, stats.in_flight), (0, 0), "{stats:?}");
+    }
+}
+
+/// A store that has its answers ready and says "denied, come at once", but not without end.
+#[derive(Default)]
+struct Hasty(AtomicU32);
+
+impl Store for Hasty {
+    fn decide<'a, 'l: 'a>(
+        &'a self,
+        _: Mode,
+        charges: &'a [Charge<'l, 'a>],
+    ) -> Reply<'a, Decision<'l>> {
+        if self.0.fetch_add(1, Ordering::Relaxed) > 10_000 {
+            return Reply::ready(Err(StoreError::unavailable("asked too often")));
+        }
+        let Charge { limit, key, .. } = charges[0];
+        let (now, denied) = (Tick::EPOCH, Verdict::Deny(Span::ZERO));
+        let at = (now, limit.moment(now, &key));
+        let answer = Answer::new(limit, Effect::Enforce, denied, 0, State::FRESH, at);
+        Reply::ready(Ok(Decision::of_one(answer, 0)))
+    }
+
+    fn give<'a>(&'a self, _: Receipt<'a>, _: u64) -> Reply<'a, ()> {
+        Reply::ready(Ok(()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_says_at_once_is_asked_by_the_timers() {
+    let store = Arc::new(Hasty::default());
+    let far: Arc<dyn Store> = store.clone();
+    let throttle = Throttle::over(Limiter::over(far, [bucket("1/s")]));
+    let call = throttle.call("a").within(millis(10)).acquire();
+    assert!(refused(call.await).is_late());
+    let asked = store.0.load(Ordering::Relaxed);
+    assert!((2..=11).contains(&asked), "asked {asked} times in 10 ms");
+}
