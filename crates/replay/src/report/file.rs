@@ -28,14 +28,16 @@ fn write(text: &mut String, tuned: &Tuned) -> std::fmt::Result {
     }
     let promised = tuned.promised();
     let [_, plural] = tuned.called();
-    writeln!(
+    write!(
         text,
-        "# Of each group at most {} of the requests of ordinary {} are refused: {} in all, and {} of others.",
+        "# Of each group at most {} of the requests of ordinary {plural} are refused: {} in all",
         tuned.target,
-        plural,
         number(promised.ordinary),
-        number(promised.others),
     )?;
+    match tuned.outliers.is_empty() {
+        true => writeln!(text, ".")?,
+        false => writeln!(text, ", and {} of others.", number(promised.others))?,
+    }
     if tuned.case == Case::Folded {
         writeln!(text, "\n[path]\ncase = \"folded\"")?;
     }
@@ -57,15 +59,19 @@ fn write_group(text: &mut String, group: &Group, by: &[KeyPart]) -> std::fmt::Re
         }
     };
     let (requests, refused) = (group.requests, proposal.point.refused);
-    writeln!(
+    write!(
         text,
-        "# Refuses {} of {} requests ({}), and {} of {} of others.",
+        "# Refuses {} of {} requests ({})",
         number(refused.ordinary),
         number(requests.ordinary),
         percent(refused.ordinary, requests.ordinary),
-        number(refused.others),
-        number(requests.others),
     )?;
+    match requests.others {
+        0 => writeln!(text, ".")?,
+        others => {
+            writeln!(text, ", and {} of {} of others.", number(refused.others), number(others))?
+        }
+    }
     let rate = proposal.point.rate();
     writeln!(text, "[[limit]]\nname = {}\nrate = {}", quoted(&group.name), quoted(&rate))?;
     writeln!(text, "burst = {}", proposal.point.burst())?;

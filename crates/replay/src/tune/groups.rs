@@ -100,6 +100,11 @@ fn by_segment(places: &[Visited], most: usize, all: u64) -> Patterns {
     chosen.retain(|(_, place)| enough(place) && is_plain(&place.name));
     chosen.sort_by_key(|(_, place)| (Reverse(place.requests), place.name.clone()));
     chosen.truncate(most);
+    // Some limit has to be for paths that the log does not have.
+    let of_all: u64 = places.iter().map(|place| place.requests).sum();
+    if chosen.iter().map(|(_, place)| place.requests).sum::<u64>() == of_all {
+        chosen.pop();
+    }
     let mut numbers = vec![None; places.len()];
     let mut patterns = Vec::new();
     for (at, place) in chosen {

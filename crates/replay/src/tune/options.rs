@@ -21,7 +21,7 @@ pub struct TuneOptions {
 #[derive(Clone, Debug)]
 pub enum Grouping {
     /// By the first segments of their paths: those with at least 5 % of the requests and 100 of them, the
-    /// most frequent first, at most so many.
+    /// most frequent first, at most so many, and never all.
     Segments(usize),
     /// By the patterns of paths of a policy, the most specific that fits. Its limits, lists and plans do
     /// not matter.

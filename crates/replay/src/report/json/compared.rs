@@ -9,7 +9,7 @@ use crate::mask::Names;
 use crate::replayed::Replayed;
 use crate::tally::{LimitTally, Weighed as _};
 
-/// A replay as [`json`](super::json) tells it, with one field more, `compared`: what differs under the
+/// A replay as [`json`](super::json()) tells it, with one field more, `compared`: what differs under the
 /// other limits.
 #[must_use]
 pub fn json_compared(first: &Replayed, compared: &Compared, names: &Names) -> String {

@@ -293,14 +293,15 @@ fn write_promise(text: &mut String, tuned: &Tuned) -> fmt::Result {
     let [_, several] = tuned.called();
     let ordinary = tuned.groups.iter().map(|group| group.requests.ordinary).sum();
     let others = tuned.requests() - ordinary;
-    writeln!(
+    write!(
         text,
-        "\nTogether the limits marked by -> refuse {} of {} requests ({}) of ordinary {several}, and {} of {}\n\
-         of others. `tollgate replay` says whom they hit.",
+        "\nTogether the limits marked by -> refuse {} of {} requests ({}) of ordinary {several}",
         number(promised.ordinary),
         number(ordinary),
         percent(promised.ordinary, ordinary),
-        number(promised.others),
-        number(others),
-    )
+    )?;
+    if others > 0 {
+        write!(text, ",\nand {} of {} of others", number(promised.others), number(others))?;
+    }
+    writeln!(text, ". `tollgate replay` says whom they hit.")
 }
