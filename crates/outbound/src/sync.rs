@@ -2,7 +2,6 @@
 //! shuttle's when orders of events are explored (`scripts/shuttle`). Nothing else in the crate knows
 //! which.
 
-use std::future::Future;
 use std::sync::{LockResult, PoisonError};
 #[cfg(not(shuttle))]
 pub(crate) use std::sync::{Mutex, MutexGuard};
