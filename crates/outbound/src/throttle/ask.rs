@@ -1,7 +1,11 @@
 //! Asking a store, or several, for one call: all of it is charged or nothing.
 
 use std::fmt;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use tollgate_core::algorithm::Patience;
 use tollgate_core::charge::KeptReceipt;
@@ -79,11 +83,15 @@ pub(crate) fn ask_now(parts: &[Part], cost: u64, patience: Patience) -> Answer {
             continue;
         };
         let charges = charges(group.iter().copied(), cost, patience);
-        let decision = match &*charges {
+        let decide = || match &*charges {
             [charge] => store.decide_one(Mode::Charge, charge),
             charges => store.decide_now(Mode::Charge, charges),
         };
-        if let Err(refusal) = bill.add(&group, &charges, decision, None) {
+        let added = match catch_unwind(AssertUnwindSafe(decide)) {
+            Ok(decision) => bill.add(&group, &charges, decision, None),
+            Err(_) => Err(Answer::Failed(Kind::Store(panicked()))),
+        };
+        if let Err(refusal) = added {
             bill.paid.give_back(|| ());
             return refusal;
         }
@@ -97,7 +105,15 @@ pub(crate) async fn ask(parts: &[Part], cost: u64, patience: Patience) -> Answer
     for group in by_store(parts) {
         let Some(store) = group.first().map(|part| part.limiter.store()) else { continue };
         let charges = charges(group.iter().copied(), cost, patience);
-        let refusal = match store.decide(Mode::Charge, &charges).await {
+        let mut reply = None;
+        let decision = poll_fn(|context| {
+            let polled = catch_unwind(AssertUnwindSafe(|| {
+                let reply = reply.get_or_insert_with(|| store.decide(Mode::Charge, &charges));
+                Pin::new(reply).poll(context)
+            }));
+            polled.unwrap_or_else(|_| Poll::Ready(Err(panicked())))
+        });
+        let refusal = match decision.await {
             Err(error) => Answer::Failed(Kind::Store(error)),
             Ok(decision) => match bill.add(&group, &charges, decision, Some(Runtime::here())) {
                 Ok(()) => continue,
@@ -109,6 +125,11 @@ pub(crate) async fn ask(parts: &[Part], cost: u64, patience: Patience) -> Answer
         return refusal;
     }
     Answer::Passes(bill.wait, bill.paid)
+}
+
+/// The error of a store that panics: it costs the call that was asked for, and not its line.
+fn panicked() -> StoreError {
+    StoreError::timeout("it panicked")
 }
 
 /// What is charged so far.

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use tollgate_core::algorithm::State;
 use tollgate_core::{
-    Answer, Charge, Decision, Effect, Limiter, Mode, Receipt, Reply, Span, Store, StoreError, Tick,
-    Verdict,
+    Answer, Charge, Decision, Effect, Limiter, LocalStore, Mode, Receipt, Reply, Span, Store,
+    StoreError, Tick, Verdict,
 };
+use tollgate_memory::Memory;
 use tollgate_outbound::Throttle;
 use tollgate_outbound::throttle::Event;
 
-use crate::shop::{bucket, limiter, millis, refused, settle};
+use crate::shop::{bucket, limiter, memory, millis, refused, settle};
 
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_panics_takes_no_permit_and_no_place_along() {
@@ -65,4 +66,68 @@ async fn a_store_that_says_at_once_is_asked_by_the_timers() {
     assert!(refused(call.await).is_late());
     let asked = store.0.load(Ordering::Relaxed);
     assert!((2..=11).contains(&asked), "asked {asked} times in 10 ms");
+}
+
+/// A store that panics when it is asked for a cost of 3, in this process or elsewhere.
+struct Brittle(Arc<Memory>, Place);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Here,
+    Elsewhere,
+}
+
+impl Store for Brittle {
+    fn decide<'a, 'l: 'a>(
+        &'a self,
+        mode: Mode,
+        charges: &'a [Charge<'l, 'a>],
+    ) -> Reply<'a, Decision<'l>> {
+        Reply::later(async move { Ok(self.decide_now(mode, charges)) })
+    }
+
+    fn give<'a>(&'a self, receipt: Receipt<'a>, actual: u64) -> Reply<'a, ()> {
+        self.0.give(receipt, actual)
+    }
+
+    fn local(&self) -> Option<&dyn LocalStore> {
+        (self.1 == Place::Here).then_some(self)
+    }
+}
+
+impl LocalStore for Brittle {
+    fn decide_now<'l>(&self, mode: Mode, charges: &[Charge<'l, '_>]) -> Decision<'l> {
+        assert!(charges[0].cost != 3, "as told");
+        self.0.decide_now(mode, charges)
+    }
+
+    fn decide_one<'l>(&self, mode: Mode, charge: &Charge<'l, '_>) -> Decision<'l> {
+        assert!(charge.cost != 3, "as told");
+        self.0.decide_one(mode, charge)
+    }
+
+    fn give_now(&self, receipt: Receipt<'_>, actual: u64) {
+        self.0.give_now(receipt, actual);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_panics_costs_one_call_and_not_its_line() {
+    for place in [Place::Here, Place::Elsewhere] {
+        let store: Arc<dyn Store> = Arc::new(Brittle(memory(), place));
+        let limiter = Limiter::over(store, [bucket("10/s burst 5")]);
+        let throttle = Throttle::builder().limits(limiter).max_in_flight(1).build();
+        let held = throttle.acquire("a", 1).await.unwrap();
+        let waits = [1, 3, 1].map(|cost| tokio::spawn(throttle.call("a").cost(cost).acquire()));
+        settle().await;
+        drop(held);
+        let [before, broken, after] = waits;
+        drop(before.await.unwrap().unwrap());
+        assert!(refused(broken.await.unwrap()).store().is_some_and(StoreError::is_timeout));
+        drop(after.await.unwrap().unwrap());
+        assert!(refused(throttle.acquire("a", 3).await).store().is_some());
+        drop(throttle.acquire("a", 1).await.unwrap());
+        let stats = throttle.stats();
+        assert_eq!((stats.waiting, stats.in_flight, stats.failed), (0, 0, 2), "{stats:?}");
+    }
 }
