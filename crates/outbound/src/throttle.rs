@@ -41,6 +41,7 @@
 //! Whoever is told that it may go and is not polled keeps its permit, as everywhere in async Rust. Of a
 //! call through several throttles ([`Call::and`]) that also holds up those behind it.
 
+mod alarm;
 mod ask;
 mod books;
 mod builder;

@@ -10,13 +10,13 @@ use tollgate_core::algorithm::Patience;
 
 use super::Throttle;
 use super::ask::Terms;
-use super::permit::Permit;
+use super::permit::{Hold, Permit};
 use super::priority::Priority;
 use super::reservation::Reservation;
 use super::shared::Shared;
 use super::ticket::Ticket;
 use super::wish::{Wants, Wish};
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::key::OwnKey;
 use crate::sync::now;
 
@@ -153,10 +153,10 @@ impl Call {
             turns.push(Ticket::take(&stage.shared, &stage.key, wish.clone())?.await?.0);
         }
         let wish = Wish { wants: Wants::All(terms), ..wish };
-        let Some(last) = last else { return Err(crate::error::Kind::Never.into()) };
+        let Some(last) = last else { return Err(Kind::Never.into()) };
         let (hold, paid) = Ticket::take(&last.shared, &last.key, wish)?.await?;
-        let before = turns.into_iter().map(super::permit::Hold::pass_on);
-        Ok(Permit::new(hold, paid).with(before))
+        let before = turns.into_iter().map(Hold::pass_on);
+        Ok(Permit::new(hold, paid).behind(before))
     }
 
     fn wish(&self, patience: Patience, wants: Wants) -> Wish {

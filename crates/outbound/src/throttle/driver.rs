@@ -5,14 +5,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use tokio::time::Instant;
-
+use super::alarm::Alarm;
 use super::ask;
 use super::shared::Shared;
 use super::step::{Start, Step};
 use super::wish::{Answer, Question};
 use crate::key::OwnKey;
-use crate::sync::{Runtime, Timer, now, timer};
+use crate::sync::Runtime;
 
 /// Starts the driver of a line, unless it has one.
 ///
@@ -20,10 +19,10 @@ use crate::sync::{Runtime, Timer, now, timer};
 /// Outside a tokio runtime with timers.
 pub(crate) fn start(shared: &Arc<Shared>, key: &Arc<OwnKey>) {
     // Both before the line is told: without them nobody would drive it.
-    let (runtime, timer) = (Runtime::here(), Box::pin(timer(now())));
+    let (runtime, alarm) = (Runtime::here(), Alarm::new());
     if shared.with(|lines| lines.start_driver(key)) == Start::Yes {
         let (shared, key) = (Arc::clone(shared), Arc::clone(key));
-        runtime.spawn(Driver { shared, key, timer, armed: None, asked: None, work: Work::Left });
+        runtime.spawn(Driver { shared, key, alarm, asked: None, work: Work::Left });
     }
 }
 
@@ -31,9 +30,7 @@ pub(crate) fn start(shared: &Arc<Shared>, key: &Arc<OwnKey>) {
 struct Driver {
     shared: Arc<Shared>,
     key: Arc<OwnKey>,
-    timer: Pin<Box<Timer>>,
-    /// For when the timer is set.
-    armed: Option<Instant>,
+    alarm: Alarm,
     /// What a store that is elsewhere is being asked.
     asked: Option<Pin<Box<dyn Future<Output = Answer> + Send>>>,
     work: Work,
@@ -68,15 +65,7 @@ impl Future for Driver {
             }
             match self.shared.step(&self.key, context.waker()) {
                 Step::Ask(question) => self.asked = Some(self.ask(question)),
-                Step::At(due) => {
-                    if self.armed != Some(due) {
-                        self.timer.as_mut().reset(due);
-                        self.armed = Some(due);
-                    }
-                    ready!(self.timer.as_mut().poll(context));
-                    // One that ended early is armed again, for what is left.
-                    self.armed = None;
-                }
+                Step::At(due) => ready!(self.alarm.poll(due, context)),
                 Step::Parked => return Poll::Pending,
                 Step::More => {
                     context.waker().wake_by_ref();

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::time::Instant;
 use tollgate_core::{Held, Hold, StoreError};
 
+use super::alarm::Alarm;
 use super::lease::{Keep, Message};
 use super::rules::Sharing;
 use super::shared::Shared;
 use super::step::Start;
 use crate::dice;
 use crate::key::OwnKey;
-use crate::sync::{Runtime, Timer, now, timer};
+use crate::sync::Runtime;
 
 /// After how many milliseconds it asks again for permits that others have: nobody here is told when
 /// they come back. Drawn at random, so that processes do not ask in step.
@@ -29,18 +29,10 @@ const PAUSE: RangeInclusive<u64> = 50..=150;
 pub(crate) fn start(shared: &Arc<Shared>, key: &Arc<OwnKey>) {
     let Some(sharing) = shared.sharing.clone() else { return };
     // Both before the line is told: without them nobody would speak for it.
-    let (runtime, timer) = (Runtime::here(), Box::pin(timer(now())));
+    let (runtime, alarm) = (Runtime::here(), Alarm::new());
     if shared.with(|lines| lines.start_keeper(key)) == Start::Yes {
         let (shared, key) = (Arc::clone(shared), Arc::clone(key));
-        runtime.spawn(Keeper {
-            shared,
-            key,
-            sharing,
-            timer,
-            armed: None,
-            said: None,
-            over: Over::No,
-        });
+        runtime.spawn(Keeper { shared, key, sharing, alarm, said: None, over: Over::No });
     }
 }
 
@@ -52,8 +44,7 @@ struct Keeper {
     shared: Arc<Shared>,
     key: Arc<OwnKey>,
     sharing: Sharing,
-    timer: Pin<Box<Timer>>,
-    armed: Option<Instant>,
+    alarm: Alarm,
     said: Option<Said>,
     over: Over,
 }
@@ -98,14 +89,7 @@ impl Future for Keeper {
             match keep {
                 Keep::Say(message) => self.said = Some(self.say(message, turn)),
                 Keep::Parked => return Poll::Pending,
-                Keep::At(due) => {
-                    if self.armed != Some(due) {
-                        self.timer.as_mut().reset(due);
-                        self.armed = Some(due);
-                    }
-                    ready!(self.timer.as_mut().poll(context));
-                    self.armed = None;
-                }
+                Keep::At(due) => ready!(self.alarm.poll(due, context)),
                 Keep::Over => {
                     self.over = Over::Yes;
                     return Poll::Ready(());

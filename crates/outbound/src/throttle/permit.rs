@@ -32,44 +32,28 @@ use crate::key::OwnKey;
 pub struct Permit {
     // The charge first: who waits is woken by the holds.
     paid: Paid,
-    holds: Holds,
-}
-
-/// The places in flight of a call, in all throttles it goes through.
-enum Holds {
-    One(Hold),
-    Several(Vec<Hold>),
+    /// Of the throttles that were passed before the last.
+    before: Vec<Hold>,
+    hold: Hold,
 }
 
 impl Permit {
     pub(super) fn new(hold: Hold, paid: Paid) -> Permit {
-        Permit { paid, holds: Holds::One(hold) }
+        Permit { paid, before: Vec::new(), hold }
     }
 
-    /// The permit of one more throttle, and of those that were passed before it.
-    pub(super) fn with(self, before: impl IntoIterator<Item = Hold>) -> Permit {
-        let mut holds: Vec<Hold> = before.into_iter().collect();
-        match self.holds {
-            Holds::One(last) => holds.push(last),
-            Holds::Several(last) => holds.extend(last),
-        }
-        Permit { paid: self.paid, holds: Holds::Several(holds) }
+    /// The same of one that was passed through other throttles before.
+    pub(super) fn behind(self, before: impl IntoIterator<Item = Hold>) -> Permit {
+        Permit { before: before.into_iter().collect(), ..self }
     }
 
     /// Gives back what was charged, for a call that was not made after all. In a bucket that is as
     /// much as has not leaked away since; in a window, all of it, if the window has not ended.
     pub fn give_back(mut self) {
         let paid = std::mem::take(&mut self.paid);
-        match &self.holds {
-            Holds::One(hold) => hold.shared.give_back(&hold.key, paid),
-            Holds::Several(holds) => {
-                if let Some((last, before)) = holds.split_last() {
-                    last.shared.give_back(&last.key, paid);
-                    for hold in before {
-                        hold.shared.with(|lines| lines.forgive(&hold.key));
-                    }
-                }
-            }
+        self.hold.shared.give_back(&self.hold.key, paid);
+        for hold in &self.before {
+            hold.shared.with(|lines| lines.forgive(&hold.key));
         }
     }
 

@@ -125,14 +125,14 @@ fn look(lines: &mut Lines, key: &Arc<OwnKey>, looks: Looks<'_>) -> Step {
         let step = lines.step(key, looks);
         let Step::Ask(question) = &step else { return step };
         let own;
-        let parts = match &question.terms {
-            Some(terms) => terms.parts(),
+        let (parts, distance) = match &question.terms {
+            Some(terms) => (terms.parts(), terms.distance()),
             None => {
                 own = lines.rules().part(key);
-                own.as_slice()
+                (own.as_slice(), lines.rules().distance)
             }
         };
-        if Distance::of(parts.iter().map(|part| &part.limiter)) == Distance::Away {
+        if distance == Distance::Away {
             return step;
         }
         let answer = ask::ask_now(parts, question.cost, question.patience);
