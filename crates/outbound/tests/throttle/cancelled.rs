@@ -46,43 +46,62 @@ enum End {
 
 /// What the calls wait for.
 struct Place {
-    name: &'static str,
     near: Option<Limiter<Memory>>,
     /// For whoever goes through two.
     other: Throttle,
     throttle: Throttle,
-    /// How much later others may go where the question that is underway is for nobody: one answer.
-    slack: u64,
 }
 
-/// Every kind of waiting there is, with room for what is to happen in it.
-fn places() -> Vec<Place> {
-    let tokens = || limiter(bucket("50/s burst 2"));
-    let queue = || limiter(limit("50/s", Algorithm::LeakyBucket(Queue::Length(30))));
-    let place =
-        |name, near: Option<Limiter<Memory>>, builder: tollgate_outbound::ThrottleBuilder| {
-            let other = Throttle::builder().max_in_flight(1).build();
-            let slack = 0;
-            Place { name, near, other, throttle: builder.build(), slack }
-        };
-    let of = |near: &Limiter<Memory>, way: u64| match way {
-        0 => Throttle::builder().limits(near.clone()),
-        way => Throttle::builder().limits(far_away(near, way)),
+const IN_FLIGHT: &str = "in flight";
+const BUCKET: &str = "bucket";
+const BUCKET_IN_FLIGHT: &str = "bucket, in flight";
+const QUEUE: &str = "queue";
+const HELD_OUTSIDE: &str = "bucket, held outside";
+const SHARED: &str = "shared";
+
+/// Every kind of waiting there is, and how many milliseconds away its store is.
+const PLACES: [(&str, u64); 10] = [
+    (IN_FLIGHT, 0),
+    (BUCKET, 0),
+    (BUCKET_IN_FLIGHT, 0),
+    (QUEUE, 0),
+    (HELD_OUTSIDE, 0),
+    (BUCKET, 2),
+    (BUCKET_IN_FLIGHT, 2),
+    (QUEUE, 2),
+    (HELD_OUTSIDE, 2),
+    (SHARED, 0),
+];
+
+/// With room for what is to happen in it.
+fn place((name, way): (&str, u64)) -> Place {
+    let near = match name {
+        IN_FLIGHT | SHARED => None,
+        QUEUE => Some(limiter(limit("50/s", Algorithm::LeakyBucket(Queue::Length(30))))),
+        _ => Some(limiter(bucket("50/s burst 2"))),
     };
-    let mut all = vec![place("in flight", None, Throttle::builder().max_in_flight(1))];
-    // An answer for nobody, what it charged given back, and a question asked meanwhile once more.
-    for (way, slack) in [(0, 0), (2, 14)] {
-        let (a, b, c, d) = (tokens(), tokens(), queue(), tokens());
-        let held = of(&d, way).max_waiting(2).when_full(Full::Hold);
-        all.push(Place { slack, ..place("bucket", Some(a.clone()), of(&a, way)) });
-        let both = of(&b, way).max_in_flight(1);
-        all.push(Place { slack, ..place("bucket, in flight", Some(b.clone()), both) });
-        all.push(Place { slack, ..place("queue", Some(c.clone()), of(&c, way)) });
-        all.push(Place { slack, ..place("bucket, held outside", Some(d.clone()), held) });
-    }
-    let permits = Arc::new(LocalPermits::by(Paused::new()));
-    all.push(place("shared", None, Throttle::builder().share_in_flight(permits, "test", 1)));
-    all
+    let builder = match &near {
+        None => Throttle::builder(),
+        Some(near) if way == 0 => Throttle::builder().limits(near.clone()),
+        Some(near) => Throttle::builder().limits(far_away(near, way)),
+    };
+    let builder = match name {
+        IN_FLIGHT | BUCKET_IN_FLIGHT => builder.max_in_flight(1),
+        HELD_OUTSIDE => builder.max_waiting(2).when_full(Full::Hold),
+        SHARED => {
+            let permits = LocalPermits::by(Paused::new());
+            builder.share_in_flight(Arc::new(permits), "test", 1)
+        }
+        _ => builder,
+    };
+    let other = Throttle::builder().max_in_flight(1).build();
+    Place { near, other, throttle: builder.build() }
+}
+
+/// How much later others may go where the question that is underway is for nobody: an answer for
+/// nobody, what it charged given back, and a question asked meanwhile once more.
+fn slack((_, way): (&str, u64)) -> u64 {
+    7 * way
 }
 
 /// The call that is dropped; its permit is given back if it gets one.
@@ -111,8 +130,8 @@ async fn victim(place: &Place, doing: Doing) {
 
 /// Lets three calls come, then the victim, then three more. Returns when the others went, how much is
 /// left in the end, and whether the victim had gone when it was dropped.
-async fn play(index: usize, doing: Doing, end: End) -> (Vec<(u32, u64)>, Option<u64>, bool) {
-    let place = places().remove(index);
+async fn play(kind: (&str, u64), doing: Doing, end: End) -> (Vec<(u32, u64)>, Option<u64>, bool) {
+    let place = place(kind);
     let (throttle, log) = (place.throttle.clone(), Log::new());
     let come = |from: u32| {
         for number in from..from + 3 {
@@ -137,14 +156,21 @@ async fn play(index: usize, doing: Doing, end: End) -> (Vec<(u32, u64)>, Option<
     settle().await;
     come(3);
     let mut had_gone = false;
-    if let (Some(mut held), End::Polled(span) | End::Forgotten(span)) = (dropped, end) {
-        for _ in 0..span {
-            sleep(millis(1)).await;
-            settle().await;
-            if matches!(end, End::Polled(_)) {
+    if let Some(mut held) = dropped {
+        match end {
+            End::Absent => {}
+            End::Polled(span) => {
+                for _ in 0..span {
+                    sleep(millis(1)).await;
+                    assert!(held.poll().is_none());
+                }
+                // What happens in the last millisecond, it hears.
+                settle().await;
                 assert!(held.poll().is_none());
             }
+            End::Forgotten(span) => sleep(millis(span)).await,
         }
+        settle().await;
         had_gone = throttle.stats().waiting + log.all().len() == 6;
         drop(held);
     }
@@ -152,7 +178,7 @@ async fn play(index: usize, doing: Doing, end: End) -> (Vec<(u32, u64)>, Option<
     let left = place.near.as_ref().map(|near| near.peek("a", 0).remaining());
     for throttle in [&throttle, &place.other] {
         let stats = throttle.stats();
-        assert_eq!((stats.in_flight, stats.waiting), (0, 0), "{}", place.name);
+        assert_eq!((stats.in_flight, stats.waiting), (0, 0), "{kind:?}");
     }
     let permit = throttle.try_acquire("a", 1).await.unwrap();
     drop(permit);
@@ -170,17 +196,15 @@ fn in_paused_time<T>(future: impl Future<Output = T>) -> T {
 
 /// Drops the victim at every millisecond of the run, and so in every state it can be in.
 fn drop_at_any_time(doing: Doing) {
-    let (names, slacks): (Vec<_>, Vec<_>) = in_paused_time(async {
-        places().into_iter().map(|place| (place.name, place.slack)).unzip()
-    });
-    for (index, (name, slack)) in names.into_iter().zip(slacks).enumerate() {
-        let (without, full, _) = in_paused_time(play(index, doing, End::Absent));
+    for kind in PLACES {
+        let slack = slack(kind);
+        let (without, full, _) = in_paused_time(play(kind, doing, End::Absent));
         assert_eq!(without.iter().map(|(call, _)| *call).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
         for span in 0..=60 {
             let forgotten = (span % 4 == 0).then_some(End::Forgotten(span));
             for end in [End::Polled(span)].into_iter().chain(forgotten) {
-                let (with, left, had_gone) = in_paused_time(play(index, doing, end));
-                let what = format!("{name}, {doing:?}, {end:?}: {with:?}, not {without:?}");
+                let (with, left, had_gone) = in_paused_time(play(kind, doing, end));
+                let what = format!("{kind:?}, {doing:?}, {end:?}: {with:?}, not {without:?}");
                 let order: Vec<_> = with.iter().map(|(call, _)| *call).collect();
                 assert_eq!(order, [0, 1, 2, 3, 4, 5], "{what}");
                 assert_eq!(left, full, "{what}");

@@ -168,7 +168,6 @@ impl World {
                 Kind::Away => {}
             }
         }
-        self.hold_to_the_bound();
     }
 
     fn hold_to_the_bound(&self) {
@@ -202,6 +201,7 @@ impl World {
             sleep(millis(1)).await;
         }
         assert!(self.waiting.is_empty(), "{} starve", self.waiting.len());
+        self.hold_to_the_bound();
         self.permits.clear();
         sleep(millis(1_000)).await;
         assert_eq!(self.near.peek("a", 0).remaining(), BURST);
