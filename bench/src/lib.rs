@@ -4,7 +4,7 @@
 //! [`Keyed`]: [`floor`] (what a decision must cost at least), [`peers`] (each in its fastest
 //! documented form) and [`ours`]; [`layers`] asks through
 //! tower. [`workload`] makes the keys, [`race`] times contenders in
-//! alternation, [`memory`] weighs them, [`pauses`] finds their longest call. [`defence`] asks in four places. [`rules`] chooses among many limits. [`replay`] reads a log. [`targets`] says what
+//! alternation, [`memory`] weighs them, [`pauses`] finds their longest call. [`defence`] asks in four places. [`outbound`] has calls wait. [`rules`] chooses among many limits. [`replay`] reads a log. [`targets`] says what
 //! Tollgate is to reach; [`report`] prints it.
 
 pub mod defence;
@@ -13,6 +13,7 @@ pub mod layers;
 pub mod machine;
 pub mod memory;
 pub mod ours;
+pub mod outbound;
 pub mod pauses;
 pub mod peers;
 pub mod proxies;

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use tollgate_bench::defence::Defence;
 use tollgate_bench::memory::{Resident, fill};
+use tollgate_bench::outbound::{Outbound, waiters};
 use tollgate_bench::peers::Burst;
 use tollgate_bench::proxies;
 use tollgate_bench::replay::Replays;
@@ -47,6 +48,11 @@ fn main() -> ExitCode {
                 return USAGE;
             }
         },
+        ["outbound"] => println!("{}", Outbound::gather()),
+        ["outbound", "waiters", name, calls] => {
+            let calls = calls.parse().ok();
+            return calls.and_then(|calls| waiters::child(name, calls)).map_or(USAGE, |()| DONE);
+        }
         ["rules"] => println!("{}", Rules::gather()),
         ["weigh", lane, kind, keys] => return weigh(lane, kind, keys).map_or(USAGE, |()| DONE),
         _ => return USAGE,

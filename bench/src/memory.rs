@@ -47,8 +47,10 @@ pub fn fill<K: Kind>(limiter: &dyn Keyed<K>, keys: u64, before: Resident) {
 /// The resident set of this process in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Resident {
-    now: u64,
-    most: u64,
+    /// Now.
+    pub now: u64,
+    /// At most so far.
+    pub most: u64,
 }
 
 impl Resident {
