@@ -237,3 +237,24 @@ async fn shared_permits_and_a_rate_hold_together() {
     sleep(millis(100)).await;
     assert_eq!(counted(&permits, "a".into()), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_while_nobody_may_go_goes_once_that_is_changed() {
+    let permits = place();
+    let (way, _cutting) = Way::to(&permits);
+    let throttle = Throttle::builder().max_in_flight(0).share_in_flight(way, "test", 2).build();
+    let (waits, leaves) =
+        (tokio::spawn(throttle.call("a").acquire()), tokio::spawn(throttle.call("b").acquire()));
+    sleep(Duration::from_secs(60)).await;
+    leaves.abort();
+    throttle.set_max_in_flight(Some(1));
+    let begun = Instant::now();
+    let went = tokio::time::timeout(Duration::from_secs(60), waits).await;
+    drop(went.expect("it is woken").unwrap().unwrap());
+    assert!(begun.elapsed() <= millis(5), "{:?}", begun.elapsed());
+    sleep(millis(100)).await;
+    assert_eq!(counted(&permits, "a".into()), 0);
+    // Nothing is left of either line.
+    let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    assert_eq!(tasks, 0);
+}
