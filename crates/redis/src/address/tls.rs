@@ -17,7 +17,6 @@ pub(crate) struct Tls {
 
 /// What the server is shown, as PEM.
 #[derive(Clone, PartialEq, Eq)]
-#[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "no address over TLS is read"))]
 pub(crate) struct Certified {
     /// The client's certificate, and those that lead from it to an authority.
     pub(crate) chain: Arc<[u8]>,
