@@ -83,8 +83,9 @@ impl fmt::Display for ReplayError {
             Kind::Unrecognised { name, line } => write!(
                 f,
                 "{name} has no format that is known; expected the common or combined format, or JSON \
-                 lines that tell time, client, method and path; name the fields of other JSON by \
-                 `--field`. Its first line is: {line}"
+                 lines that tell time, client, method and path, plain or as gzip or zstd; name the \
+                 format by `--log-format`, and the fields of other JSON by `--field`. Its first line \
+                 is: {line}"
             ),
             Kind::Field { text, expected } => {
                 write!(f, "`{text}` names no field; expected {expected}")

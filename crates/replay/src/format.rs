@@ -122,7 +122,7 @@ impl Format {
     }
 
     /// The fields of its lines: those it always has, whatever stands there, or those that were seen.
-    fn fields(self, seen: Vec<Field>) -> Vec<Field> {
+    pub(crate) fn fields(self, seen: Vec<Field>) -> Vec<Field> {
         let common = [Field::Client, Field::User, Field::Status, Field::Bytes];
         let combined = [Field::Referer, Field::Agent];
         let (host, more) = match self {

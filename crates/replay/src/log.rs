@@ -3,6 +3,7 @@
 mod feed;
 
 use std::cell::Cell;
+use std::io;
 use std::rc::Rc;
 
 use tollgate_core::Tick;
@@ -50,7 +51,7 @@ pub struct Part {
     /// When it begins.
     pub begins: Option<Tick>,
     source: Source,
-    /// Standard input can be opened once.
+    /// What gives its lines once, as pipes do, stays open.
     opened: Option<Lines>,
 }
 
@@ -101,23 +102,25 @@ impl LogSummary {
 }
 
 impl Log {
-    /// How many of the first lines say what format a source has.
+    /// How many of the first lines say what format a source has, if any of them can be read.
     const JUDGED: usize = 64;
 
     /// Opens each source, and looks at how it begins.
     ///
     /// # Errors
-    /// When a source cannot be opened, or none has a format that is known.
+    /// When a source cannot be opened, standard input is named twice, or none has a format that is known.
     pub fn open(sources: Vec<Source>, options: LogOptions) -> Result<Log, ReplayError> {
+        if sources.iter().filter(|source| **source == Source::Stdin).count() > 1 {
+            let twice = io::Error::other("it is named twice, and can be read once");
+            return Err(ReplayError::open(Source::Stdin.to_string(), twice));
+        }
         let read = Rc::new(Cell::new(0));
         let mut known: Option<Vec<Field>> = None;
         let (mut parts, mut strange) = (Vec::new(), None);
         for source in sources {
+            let again = source.begins_anew();
             // What is read twice shall not count twice.
-            let counter = match source {
-                Source::Stdin => read.clone(),
-                Source::File(_) => Rc::default(),
-            };
+            let counter = if again { Rc::default() } else { read.clone() };
             let mut lines = source.open(counter)?;
             let seen = Seen::of(lines.head(), &options);
             if let Some(fields) = seen.fields {
@@ -127,7 +130,7 @@ impl Log {
                 });
             }
             strange = strange.or(seen.strange.map(|line| (source.to_string(), line)));
-            let opened = (source == Source::Stdin).then_some(lines);
+            let opened = (!again).then_some(lines);
             let (name, format) = (source.to_string(), seen.format);
             parts.push(Part { name, format, begins: seen.begins, source, opened });
         }
@@ -236,7 +239,6 @@ impl Log {
 }
 
 /// What the beginning of a source tells.
-#[derive(Default)]
 struct Seen {
     format: Option<Format>,
     fields: Option<Vec<Field>>,
@@ -251,18 +253,33 @@ impl Seen {
         let whole =
             memchr::memrchr(b'\n', head).map_or(head, |end| head.get(..end).unwrap_or(head));
         let lines = whole.split(|byte| *byte == b'\n').map(|line| line.trim_ascii_end());
-        let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).take(Log::JUDGED).collect();
+        let all: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).collect();
+        let first = all.get(..Log::JUDGED).unwrap_or(&all);
+        let seen = [first, &all].into_iter().find_map(|lines| Seen::in_lines(lines, options));
+        seen.unwrap_or_else(|| Seen::in_none(&all, options))
+    }
+
+    fn in_lines(lines: &[&[u8]], options: &LogOptions) -> Option<Seen> {
         let given = options.format.as_slice();
         let formats = if given.is_empty() { &Format::ALL } else { given };
-        let lines_of = || lines.iter().copied();
-        let found = Format::among(formats, lines_of(), &options.fields, &options.wanted);
-        let Some((format, fields)) = found else {
-            let strange = lines.first().map(|line| line.to_vec());
-            let format = options.format.filter(|_| strange.is_some());
-            return Seen { format, strange, ..Seen::default() };
-        };
+        let lines = lines.iter().copied();
+        let (format, fields) =
+            Format::among(formats, lines.clone(), &options.fields, &options.wanted)?;
         let mut parser = Parser::new(format, &options.fields, &options.wanted);
-        let times = lines_of().filter_map(|line| Some(parser.parse(line).ok()?.at));
-        Seen { format: Some(format), fields: Some(fields), begins: times.min(), strange: None }
+        let times = lines.filter_map(|line| Some(parser.parse(line).ok()?.at));
+        Some(Seen {
+            format: Some(format),
+            begins: times.min(),
+            fields: Some(fields),
+            strange: None,
+        })
+    }
+
+    /// None of its lines can be read; further behind some may.
+    fn in_none(lines: &[&[u8]], options: &LogOptions) -> Seen {
+        let strange = lines.first().map(|line| line.to_vec());
+        let format = options.format.filter(|_| strange.is_some());
+        let fields = format.map(|format| format.fields(Vec::new()));
+        Seen { format, fields: fields.filter(|fields| !fields.is_empty()), begins: None, strange }
     }
 }

@@ -72,6 +72,11 @@ impl Source {
         }
     }
 
+    /// Whether it begins anew when it is opened once more. A pipe does not, by whatever name it goes.
+    pub(crate) fn begins_anew(&self) -> bool {
+        self.size().is_some()
+    }
+
     /// Opens it; `read` counts its bytes, compressed as they are.
     pub(crate) fn open(&self, read: Rc<Cell<u64>>) -> Result<Lines, ReplayError> {
         let opened: io::Result<Box<dyn Read>> = match self {

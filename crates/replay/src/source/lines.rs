@@ -49,12 +49,17 @@ impl Lines {
         }
     }
 
-    /// What the input begins with, as far as it fits the buffer; nothing is used up.
+    /// What the input begins with, as far as it fits the buffer, which grows for a long first line;
+    /// nothing is used up.
     pub(crate) fn head(&mut self) -> &[u8] {
-        while !self.ended && self.end < self.buffer.len() {
+        while !self.ended && (self.end < self.buffer.len() || self.may_grow_for_a_line()) {
             self.fill();
         }
         self.buffer.get(self.start..self.end).unwrap_or_default()
+    }
+
+    fn may_grow_for_a_line(&self) -> bool {
+        self.end < 4 * Lines::LONGEST && memchr::memchr(b'\n', &self.buffer).is_none()
     }
 
     /// The next line; `None` at the end, or where nothing more can be read.
@@ -190,6 +195,16 @@ mod tests {
         let mut lines = Lines::of(Box::new(Cursor::new(b"a\nb\n".to_vec())));
         assert_eq!(lines.head(), b"a\nb\n");
         assert_eq!(lines.next(), Some(Read::Line(b"a")));
+    }
+
+    #[test]
+    fn the_head_has_the_first_line_whole_and_ends_even_without_one() {
+        let mut text = vec![b'x'; 2 * Lines::LONGEST];
+        text.push(b'\n');
+        let mut lines = Lines::of(Box::new(Cursor::new(text)));
+        assert!(lines.head().contains(&b'\n'));
+        let mut endless = Lines::of(Box::new(io::repeat(b'x')));
+        assert_eq!(endless.head().len(), 4 * Lines::LONGEST);
     }
 
     proptest! {

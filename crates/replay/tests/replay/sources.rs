@@ -5,7 +5,7 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
-use tollgate_replay::{ReplayOptions, Replayed, Source};
+use tollgate_replay::{Format, Log, LogOptions, ReplayOptions, Replayed, Source, replay};
 
 use crate::rig::{Folder, line, open, policy, replayed, sample};
 
@@ -154,4 +154,51 @@ fn a_log_of_no_known_format_is_refused_and_a_neighbour_counted() {
     let log = read(vec![strange, folder.file("good.log", lines(3))]).log;
     assert_eq!((log.entries, log.unreadable), (3, 2));
     assert_eq!(read(vec![folder.file("empty.log", "")]).log.lines, 0);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_pipe_that_is_named_like_a_file_is_read_from_its_beginning() {
+    use std::os::fd::AsRawFd as _;
+    let Source::File(path) = sample() else { panic!("a file") };
+    let text = std::fs::read(path).unwrap();
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let name = format!("/dev/fd/{}", reader.as_raw_fd());
+    let written = std::thread::spawn(move || writer.write_all(&text).unwrap());
+    let log = read(vec![Source::File(name.into())]).log;
+    written.join().unwrap();
+    assert_eq!((log.lines, log.entries), (10_000, 9_999));
+}
+
+#[test]
+fn standard_input_cannot_be_two_logs() {
+    let error = open(&policy(LIMITS), vec![Source::Stdin, Source::Stdin]).unwrap_err();
+    assert!(error.to_string().contains("named twice"), "{error}");
+}
+
+#[test]
+fn a_log_is_recognised_behind_many_strange_lines_and_a_long_one() {
+    let folder = Folder::new();
+    let long = |bytes: usize| line("192.0.2.7", "00:00:00", &format!("/{}", "y".repeat(bytes)));
+    for (name, strange, unreadable) in [
+        ("headed.log", "# a line of a header\n".repeat(500), 500),
+        ("long.log", long(400_000), 0),
+        ("too-long.log", long(2_000_000), 1),
+    ] {
+        let log = read(vec![folder.file(name, strange + &lines(3))]).log;
+        assert_eq!((log.entries, log.unreadable), (log.lines - unreadable, unreadable), "{name}");
+    }
+}
+
+#[test]
+fn a_format_that_is_given_tells_its_fields_before_a_line_is_read() {
+    let folder = Folder::new();
+    let text = "# a line of a header\n".repeat(20_000) + &lines(20);
+    let limits = policy(LIMITS);
+    let options = LogOptions { format: Some(Format::Common), ..LogOptions::default() };
+    let log = Log::open(vec![folder.file("headed.log", text)], options).unwrap();
+    let replayed =
+        replay(log, limits, "limits.toml", ReplayOptions::default(), |_| (), |_| ()).unwrap();
+    assert_eq!(replayed.lacks, []);
+    assert!(replayed.tally.totals.refused > 0);
 }
