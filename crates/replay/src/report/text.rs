@@ -48,7 +48,8 @@ fn write_log(text: &mut String, replayed: &Replayed, names: &Names) -> fmt::Resu
         }
     }
     let clients = tally.clients().len();
-    write!(text, "{} requests", number(log.entries))?;
+    let requests = if log.entries == 1 { "request" } else { "requests" };
+    write!(text, "{} {requests}", number(log.entries))?;
     if let (Some(first), Some(last)) = (tally.totals.first, tally.totals.last) {
         write!(text, " of {}, ", counted(clients, "client"))?;
         write!(text, "{} to {} UTC", time(first, PLAIN), time(last, PLAIN))?;
@@ -56,12 +57,13 @@ fn write_log(text: &mut String, replayed: &Replayed, names: &Names) -> fmt::Resu
     writeln!(text)?;
     let disorder = log.disorder;
     if disorder.put_right > 0 {
-        writeln!(text, "{} stood out of order and were put right", lines(disorder.put_right))?;
+        let were = if disorder.put_right == 1 { "was" } else { "were" };
+        writeln!(text, "{} stood out of order and {were} put right", lines(disorder.put_right))?;
     }
     if disorder.late > 0 {
         writeln!(
             text,
-            "{} came too late for that, and were decided as of the newest time before them",
+            "{} came too late to be put right: decided as of the newest time before",
             lines(disorder.late)
         )?;
     }

@@ -139,8 +139,8 @@ pub(super) fn write_run(
     if disorder.put_right + disorder.late > 0 {
         writeln!(
             page,
-            "<dt>Order</dt><dd>{} stood out of order and were put right; {} came too late for that, and \
-             were decided as of the newest time before them</dd>",
+            "<dt>Order</dt><dd>{} put in order; {} came too late for that: decided as of the newest time \
+             before</dd>",
             counted(disorder.put_right, "line"),
             number(disorder.late)
         )?;

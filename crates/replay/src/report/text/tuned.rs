@@ -54,7 +54,8 @@ fn write_log(text: &mut String, tuned: &Tuned, names: &Names) -> fmt::Result {
     }
     let [one, several] = tuned.called();
     let called = if tuned.keys == 1 { one } else { several };
-    write!(text, "{} requests", number(tuned.requests()))?;
+    let requests = if tuned.requests() == 1 { "request" } else { "requests" };
+    write!(text, "{} {requests}", number(tuned.requests()))?;
     if let Some((first, last)) = tuned.span {
         write!(text, " of {} {called}, ", number(tuned.keys))?;
         write!(text, "{} to {} UTC", time(first, PLAIN), time(last, PLAIN))?;
