@@ -286,9 +286,14 @@ fn wait_for<T>(future: impl Future<Output = T>) -> Result<T, String> {
     Ok(runtime.map_err(|error| error.to_string())?.block_on(future))
 }
 
-/// Prints to standard output, which may be closed.
+/// Prints to standard output. Whoever stops reading, as `head` does, has read enough.
 fn say(text: &dyn Display) -> Result<(), String> {
-    write!(io::stdout(), "{text}").map_err(|error| format!("cannot print: {error}"))
+    match write!(io::stdout(), "{text}") {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot print: {error}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Prints to standard error. Whoever has closed it does not want to know.

@@ -93,8 +93,11 @@ Exit codes:
         }
         // Whether it can be written is known before a long log is read.
         if let Some(file) = &self.report {
+            self.check_replaces_nothing(file)?;
             let opened = OpenOptions::new().append(true).create(true).open(file);
-            opened.map_err(|error| Ended::Unusable(unwritable(file, &error) + "\n"))?;
+            opened.map_err(|error| {
+                Ended::Unusable(format!("tollgate: {}\n", unwritable(file, &error)))
+            })?;
         }
         let (replayed, compared, pictures) = self.replayed()?;
         if let (Some(file), Some(pictures)) = (&self.report, pictures) {
@@ -112,6 +115,26 @@ Exit codes:
             (Output::Csv, _) => report::csv(&replayed, &names),
         };
         Ok(say(&text)?)
+    }
+
+    /// A page must not be written over what it is made of.
+    fn check_replaces_nothing(&self, report: &Path) -> Result<(), Ended> {
+        let Ok(report) = report.canonicalize() else { return Ok(()) };
+        let mut files: Vec<PathBuf> = self.compare.iter().chain([&self.config]).cloned().collect();
+        for log in &self.logs {
+            let sources = Source::meant_by(log).map_err(failed)?;
+            files.extend(sources.into_iter().filter_map(|source| match source {
+                Source::File(path) => Some(path),
+                Source::Stdin => None,
+            }));
+        }
+        if files.iter().any(|file| file.canonicalize().is_ok_and(|file| file == report)) {
+            let name = report.display();
+            let why =
+                format!("{name} is read by this replay; expected another file for the report");
+            return Err(Ended::Unusable(format!("tollgate: {why}\n")));
+        }
+        Ok(())
     }
 
     fn replayed(&self) -> Result<(Replayed, Option<Compared>, Option<Pictures>), Ended> {

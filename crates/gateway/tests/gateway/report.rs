@@ -48,3 +48,17 @@ fn a_page_that_cannot_be_written_is_told_before_the_log_is_read() {
     assert_eq!((code, stdout.as_str()), (Some(2), ""));
     assert!(stderr.contains("cannot write the report to /nowhere/at/all/page.html"), "{stderr}");
 }
+
+#[test]
+fn a_page_replaces_nothing_that_it_is_made_of() {
+    let log = Scratch::new("page.log", &std::fs::read_to_string(LOG).unwrap());
+    let limits = Scratch::new("page.toml", &std::fs::read_to_string(LIMITS).unwrap());
+    for page in [&log, &limits] {
+        let before = page.text();
+        let arguments = ["replay", log.path(), "--config", limits.path(), "--report", page.path()];
+        let (code, stdout, stderr) = said(&run(&arguments));
+        assert_eq!((code, stdout.as_str()), (Some(2), ""));
+        assert!(stderr.contains("is read by this replay; expected another file"), "{stderr}");
+        assert_eq!(page.text(), before);
+    }
+}
