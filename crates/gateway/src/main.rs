@@ -1,5 +1,6 @@
 //! The `tollgate` command.
 
+mod access_log;
 mod admission;
 mod aside;
 mod assemble;
@@ -272,6 +273,13 @@ enum Ended {
     Told,
     /// A file cannot be used, for these reasons in the words for its author.
     Unusable(String),
+}
+
+impl Ended {
+    /// The command line cannot be used.
+    fn misused(why: impl Display) -> Ended {
+        Ended::Unusable(format!("tollgate: {why}\n"))
+    }
 }
 
 impl From<String> for Ended {

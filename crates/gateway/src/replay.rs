@@ -1,44 +1,29 @@
 //! `tollgate replay`: what the limits of a file would have done to the requests of a log.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, IsTerminal};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tollgate_core::Span;
 use tollgate_http::Clients;
 use tollgate_policy::Policy;
 use tollgate_policy::config::{Problems, Reading, Source as File, process_environment};
 use tollgate_replay::{
-    Compared, Decided, Effects, Fields, Format, Log, LogOptions, Names, Pictures, ReplayError,
-    ReplayOptions, Replayed, Source, Window, compare, replay, report,
+    Compared, Decided, Effects, Names, Pictures, ReplayOptions, Replayed, Source, compare, replay,
+    report,
 };
 
+use crate::access_log::{AccessLog, failed, progress};
 use crate::{Ended, complain, say};
 
 /// Says what the limits of a file would have done to the requests of a log.
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
-    /// Access logs: files, patterns of files between quotes, or `-` for standard input; plain, gzip or
-    /// zstd. Parts of one log may be given in any order.
-    #[arg(required = true, value_name = "LOG")]
-    logs: Vec<String>,
+    #[command(flatten)]
+    log: AccessLog,
     /// The file with the limits. Of its other sections only `ipv6_prefix` of `[client]` is read.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// The format of the logs, instead of the one that is recognised: common, combined, host-common,
-    /// host-combined, json, caddy, traefik or envoy.
-    #[arg(long, value_name = "FORMAT")]
-    log_format: Option<Format>,
-    /// Where a field stands in JSON lines, as `client=remote_ip` or `header:x-api-key=req.key`; may be
-    /// given more than once. Fields are time, client, user, request, method, path, host, status,
-    /// bytes, length, took, certificate, header:NAME, cookie:NAME and claim:NAME.
-    #[arg(long = "field", value_name = "FIELD=NAME")]
-    fields: Vec<String>,
-    /// Within how much time lines are put in order, up to 1h.
-    #[arg(long, value_name = "SPAN", default_value_t = Window::default().span)]
-    window: Span,
     /// Have all limits only watch, each counted as it would be live with `shadow = true`.
     #[arg(long)]
     shadow: bool,
@@ -50,6 +35,7 @@ pub(crate) struct Replay {
     format: Output,
     /// How many keys are counted at most.
     #[arg(long, value_name = "NUMBER", default_value_t = 1_000_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 29))]
     keys: u64,
     /// Write a page with pictures as well: one HTML file that needs no network and no script.
     #[arg(long, value_name = "HTML")]
@@ -89,15 +75,13 @@ Exit codes:
         let format = self.format;
         if self.compare.is_some() && format == Output::Csv {
             let why = "`--compare` is not told as CSV; expected `--format text` or `--format json`";
-            return Err(Ended::Unusable(format!("tollgate: {why}\n")));
+            return Err(Ended::misused(why));
         }
         // Whether it can be written is known before a long log is read.
         if let Some(file) = &self.report {
             self.check_replaces_nothing(file)?;
             let opened = OpenOptions::new().append(true).create(true).open(file);
-            opened.map_err(|error| {
-                Ended::Unusable(format!("tollgate: {}\n", unwritable(file, &error)))
-            })?;
+            opened.map_err(|error| Ended::misused(unwritable(file, &error)))?;
         }
         let (replayed, compared, pictures) = self.replayed()?;
         if let (Some(file), Some(pictures)) = (&self.report, pictures) {
@@ -121,18 +105,15 @@ Exit codes:
     fn check_replaces_nothing(&self, report: &Path) -> Result<(), Ended> {
         let Ok(report) = report.canonicalize() else { return Ok(()) };
         let mut files: Vec<PathBuf> = self.compare.iter().chain([&self.config]).cloned().collect();
-        for log in &self.logs {
-            let sources = Source::meant_by(log).map_err(failed)?;
-            files.extend(sources.into_iter().filter_map(|source| match source {
-                Source::File(path) => Some(path),
-                Source::Stdin => None,
-            }));
-        }
+        files.extend(self.log.sources()?.into_iter().filter_map(|source| match source {
+            Source::File(path) => Some(path),
+            Source::Stdin => None,
+        }));
         if files.iter().any(|file| file.canonicalize().is_ok_and(|file| file == report)) {
             let name = report.display();
             let why =
                 format!("{name} is read by this replay; expected another file for the report");
-            return Err(Ended::Unusable(format!("tollgate: {why}\n")));
+            return Err(Ended::misused(why));
         }
         Ok(())
     }
@@ -148,38 +129,28 @@ Exit codes:
             }
             None => None,
         };
-        let mut fields = Fields::default();
-        for field in &self.fields {
-            fields = fields.with(field).map_err(unusable)?;
-        }
-        let mut sources = Vec::new();
-        for log in &self.logs {
-            sources.extend(Source::meant_by(log).map_err(failed)?);
-        }
-        let window = Window { span: self.window, ..Window::default() };
         let mut wanted = tollgate_replay::wanted(&policy);
         for part in other.iter().flat_map(|(policy, _)| tollgate_replay::wanted(policy)) {
             if !wanted.contains(&part) {
                 wanted.push(part);
             }
         }
-        let options = LogOptions { format: self.log_format, fields, wanted, window };
-        let log = Log::open(sources, options).map_err(failed)?;
+        let log = self.log.open(wanted)?;
         let effects = if self.shadow { Effects::Shadow } else { Effects::AsGiven };
         let options = ReplayOptions { effects, keys: Some(self.keys) };
-        let bar = bar(log.size());
+        let bar = progress(&log);
         let limits = self.config.display().to_string();
         let mut pictures = self.report.as_ref().map(|_| Pictures::new(&policy));
-        let progress = |bytes| bar.set_position(bytes);
+        let advance = |bytes| bar.set_position(bytes);
         let observe = |decided: &Decided<'_, '_>| {
             if let Some(pictures) = &mut pictures {
                 pictures.count(decided);
             }
         };
         let replayed = match other {
-            None => replay(log, policy, &limits, options, progress, observe).map(|one| (one, None)),
+            None => replay(log, policy, &limits, options, advance, observe).map(|one| (one, None)),
             Some((other, name)) => {
-                compare(log, (policy, &limits), (other, &name), options, progress, observe)
+                compare(log, (policy, &limits), (other, &name), options, advance, observe)
                     .map(|(one, compared)| (one, Some(compared)))
             }
         };
@@ -191,14 +162,6 @@ Exit codes:
 
 fn unwritable(file: &Path, error: &io::Error) -> String {
     format!("cannot write the report to {}: {error}", file.display())
-}
-
-pub(crate) fn failed(error: ReplayError) -> Ended {
-    Ended::Failed(error.to_string())
-}
-
-pub(crate) fn unusable(error: ReplayError) -> Ended {
-    Ended::Unusable(format!("tollgate: {error}\n"))
 }
 
 /// The limits of a file, and warnings. What the file says of servers is for the machine that serves, and
@@ -225,20 +188,4 @@ pub(crate) fn read_policy(file: &Path) -> Result<(Policy, Problems), Ended> {
         }
         _ => Err(Ended::Unusable(problems.to_string())),
     }
-}
-
-/// How far the reading is, on standard error if that is a terminal.
-pub(crate) fn bar(size: Option<u64>) -> ProgressBar {
-    if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    // Ten times a second, so that drawing costs nothing.
-    let target = ProgressDrawTarget::stderr_with_hz(10);
-    let form = match size {
-        Some(_) => "{bar:40} {binary_bytes} of {binary_total_bytes}, {eta} left",
-        None => "{binary_bytes} read",
-    };
-    let bar = ProgressBar::with_draw_target(size, target);
-    let style = ProgressStyle::with_template(form).expect("both forms are well-formed");
-    bar.with_style(style.progress_chars("█▉ "))
 }

@@ -5,24 +5,18 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use tollgate_core::Span;
 use tollgate_policy::KeyPart;
-use tollgate_replay::{
-    Fields, Format, Grouping, Log, LogOptions, Names, Outliers, Share, Source, TuneOptions, Window,
-    report, tune, wanted_by,
-};
+use tollgate_replay::{Grouping, Names, Outliers, Share, TuneOptions, report, tune, wanted_by};
 
-use crate::replay::{bar, failed, read_policy, unusable};
+use crate::access_log::{AccessLog, failed, progress, unusable};
+use crate::replay::read_policy;
 use crate::{Ended, complain, say};
 
 /// Proposes quotas from the traffic of a log.
 #[derive(Debug, Args)]
 pub(crate) struct Tune {
-    /// Access logs: files, patterns of files between quotes, or `-` for standard input; plain, gzip or
-    /// zstd. Parts of one log may be given in any order. They are read once, and 16 bytes are kept of each
-    /// request.
-    #[arg(required = true, value_name = "LOG")]
-    logs: Vec<String>,
+    #[command(flatten)]
+    log: AccessLog,
     /// Whose budgets: a part of the key as in `by` of a limit, such as client, user or header:x-api-key;
     /// several with commas between.
     #[arg(long, value_name = "PART", value_delimiter = ',', default_value = "client")]
@@ -50,16 +44,6 @@ pub(crate) struct Tune {
     /// Call clients by a keyed hash instead of their addresses; the key is of this run alone.
     #[arg(long)]
     mask: bool,
-    /// The format of the logs, instead of the one that is recognised: common, combined, host-common,
-    /// host-combined, json, caddy, traefik or envoy.
-    #[arg(long, value_name = "FORMAT")]
-    log_format: Option<Format>,
-    /// Where a field stands in JSON lines, as for `tollgate replay`; may be given more than once.
-    #[arg(long = "field", value_name = "FIELD=NAME")]
-    fields: Vec<String>,
-    /// Within how much time lines are put in order, up to 1h.
-    #[arg(long, value_name = "SPAN", default_value_t = Window::default().span)]
-    window: Span,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -106,19 +90,8 @@ Exit codes:
             outliers: if self.everybody { Outliers::Ordinary } else { Outliers::LeftOut },
             by: self.by,
         };
-        let mut fields = Fields::default();
-        for field in &self.fields {
-            fields = fields.with(field).map_err(unusable)?;
-        }
-        let mut sources = Vec::new();
-        for log in &self.logs {
-            sources.extend(Source::meant_by(log).map_err(failed)?);
-        }
-        let window = Window { span: self.window, ..Window::default() };
-        let wanted = wanted_by(&options.by).map_err(unusable)?;
-        let log = LogOptions { format: self.log_format, fields, wanted, window };
-        let log = Log::open(sources, log).map_err(failed)?;
-        let bar = bar(log.size());
+        let log = self.log.open(wanted_by(&options.by).map_err(unusable)?)?;
+        let bar = progress(&log);
         let tuned = tune(log, options, |bytes| bar.set_position(bytes));
         bar.finish_and_clear();
         let tuned = tuned.map_err(failed)?;
@@ -149,13 +122,19 @@ Exit codes:
 
 /// Limits that somebody has written are not to be lost. Told before a long log is read.
 fn check_is_new(file: &Path) -> Result<(), Ended> {
+    let is_in_no_folder =
+        file.parent().is_some_and(|folder| !folder.as_os_str().is_empty() && !folder.is_dir());
     match file.try_exists() {
+        Ok(false) if is_in_no_folder => {
+            let error = io::Error::from(io::ErrorKind::NotFound);
+            Err(Ended::misused(unwritable(file, &error) + "; expected a folder that is there"))
+        }
         Ok(false) => Ok(()),
         Ok(true) => {
             let error = io::Error::from(io::ErrorKind::AlreadyExists);
-            Err(Ended::Unusable(unwritable(file, &error) + "; expected the name of a new file\n"))
+            Err(Ended::misused(unwritable(file, &error) + "; expected the name of a new file"))
         }
-        Err(error) => Err(Ended::Unusable(unwritable(file, &error) + "\n")),
+        Err(error) => Err(Ended::misused(unwritable(file, &error))),
     }
 }
 

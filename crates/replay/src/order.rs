@@ -21,6 +21,11 @@ pub struct Window {
     pub most: usize,
 }
 
+impl Window {
+    /// The longest span.
+    pub const LONGEST: Span = Span::from_secs(3_600);
+}
+
 impl Default for Window {
     /// A minute, and 100,000 lines.
     fn default() -> Window {
@@ -54,7 +59,7 @@ pub(crate) struct Order {
 
 impl Order {
     pub(crate) fn new(window: Window) -> Order {
-        let span = window.span.as_secs_ceil().min(3_600);
+        let span = window.span.min(Window::LONGEST).as_secs_ceil();
         let buckets = (0..=span).map(|_| Bucket::default()).collect();
         Order {
             buckets,

@@ -98,3 +98,15 @@ fn what_cannot_be_used_is_told_by_the_exit_code() {
     assert_eq!(mistyped.status.code(), Some(2));
     assert!(text(&mistyped).1.contains("did you mean `limit`?"));
 }
+
+#[test]
+fn bounds_of_the_command_line_are_told() {
+    for (argument, value, expected) in
+        [("--window", "2h", "expected 1h at most"), ("--keys", "0", "is not in 1..")]
+    {
+        let output = replay(&[argument, value]);
+        let (told, complaints) = text(&output);
+        assert_eq!((output.status.code(), told.as_str()), (Some(2), ""), "{complaints}");
+        assert!(complaints.contains(expected), "{complaints}");
+    }
+}

@@ -58,6 +58,14 @@ fn a_file_of_limits_that_is_there_is_never_lost() {
 }
 
 #[test]
+fn a_folder_that_is_not_there_is_told_before_the_log_is_read() {
+    let output = run(&["tune", "/no/log", "--write", "/nowhere/at/all/limits.toml"]);
+    let (told, complaints) = text(&output);
+    assert_eq!((output.status.code(), told.as_str()), (Some(2), ""));
+    assert!(complaints.contains("expected a folder that is there"), "{complaints}");
+}
+
+#[test]
 fn what_cannot_be_told_ends_with_1_and_what_cannot_be_asked_with_2() {
     let empty = Scratch::new("empty.log", "");
     let output = run(&["tune", empty.path()]);
