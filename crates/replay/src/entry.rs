@@ -34,6 +34,27 @@ pub struct Entry<'l> {
     pub others: Others<'l>,
 }
 
+#[cfg(test)]
+impl<'l> Entry<'l> {
+    /// What tells nothing but when and who.
+    pub(crate) fn bare(at: Tick, client: Client<'l>) -> Entry<'l> {
+        Entry {
+            at,
+            client,
+            user: None,
+            request: Line::Garbled(b""),
+            host: None,
+            status: None,
+            bytes: None,
+            length: None,
+            took: None,
+            referer: None,
+            agent: None,
+            others: Others::new(),
+        }
+    }
+}
+
 /// Further parts of a request: the number of the part, and a value. A number that stands there twice
 /// is a part that was given twice.
 pub type Others<'l> = SmallVec<[(u16, &'l [u8]); 2]>;

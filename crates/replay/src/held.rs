@@ -181,18 +181,8 @@ mod tests {
             others: [(3, &b"one"[..]), (0, b""), (3, b"two")].into_iter().collect(),
         };
         let bare = Entry {
-            at: Tick::from_micros(3),
-            client: Client::Address([192, 0, 2, 7].into()),
-            user: None,
             request: Line::Garbled(b"\x16\x03"),
-            host: None,
-            status: None,
-            bytes: None,
-            length: None,
-            took: None,
-            referer: None,
-            agent: None,
-            others: Others::new(),
+            ..Entry::bare(Tick::from_micros(3), Client::Address([192, 0, 2, 7].into()))
         };
         let absent = Entry { client: Client::Absent, at: Tick::from_micros(3), ..bare.clone() };
         let mut bucket = Bucket::default();

@@ -468,7 +468,6 @@ impl Weighed for Hits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::{Line, Others};
 
     #[test]
     fn however_many_clients_and_routes_there_are_few_are_kept_and_no_request_is_lost() {
@@ -478,20 +477,10 @@ mod tests {
             let address = if nth % 2 == 0 { 7 } else { 1_000 + nth };
             let client = IpAddr::V4(Ipv4Addr::from_bits(address));
             let name = nth.to_string();
-            let entry = Entry {
-                at: Tick::EPOCH.after(Span::from_secs(u64::from(nth) * 1_000)),
-                client: Client::Address(client),
-                user: None,
-                request: Line::Garbled(b""),
-                host: None,
-                status: None,
-                bytes: None,
-                length: None,
-                took: None,
-                referer: None,
-                agent: None,
-                others: Others::new(),
-            };
+            let entry = Entry::bare(
+                Tick::EPOCH.after(Span::from_secs(u64::from(nth) * 1_000)),
+                Client::Address(client),
+            );
             let route = Route::Path(name.as_bytes());
             let outcome = Outcome::Uncovered;
             tally.count(&Decided { entry: &entry, client, route, outcome, matches: None });

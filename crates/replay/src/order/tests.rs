@@ -1,23 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::entry::{Client, Line, Others};
+use crate::entry::Client;
 
 fn entry(micros: u64, name: &[u8]) -> Entry<'_> {
-    Entry {
-        at: Tick::from_micros(micros),
-        client: Client::Name(name),
-        user: None,
-        request: Line::Garbled(b""),
-        host: None,
-        status: None,
-        bytes: None,
-        length: None,
-        took: None,
-        referer: None,
-        agent: None,
-        others: Others::new(),
-    }
+    Entry::bare(Tick::from_micros(micros), Client::Name(name))
 }
 
 /// When lines of these times are decided, each with its number.
