@@ -1,10 +1,14 @@
 //! The reference of a circuit breaker: it keeps every result and every probe, and counts them again
 //! for each question.
 
+mod place;
+
 use tollgate_core::breaker::{Breaker, Report, Status, Window};
 use tollgate_core::{Span, Tick};
 
 use crate::Random;
+
+pub use place::Place;
 
 /// What a breaker is told, in plain numbers; times are in microseconds.
 #[derive(Clone, Copy, Debug)]

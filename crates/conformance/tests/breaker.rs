@@ -3,66 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by a panic")]
 
 use tollgate_conformance::Random;
+use tollgate_conformance::circuit::Place;
 use tollgate_core::breaker::{Breaker, Circuit, Passage, Permit, Report, Status};
 use tollgate_core::{Span, Tick};
 
 const LEAST: Span = Span::from_millis(100);
 const MOST: Span = Span::from_millis(250);
 const MILLI: Span = Span::from_millis(1);
-
-/// One circuit, its clock, and the draws of its jitter.
-struct Place {
-    breaker: Breaker,
-    circuit: Circuit,
-    now: Tick,
-    random: Random,
-}
-
-impl Place {
-    fn of(seed: u64, breaker: Breaker) -> Place {
-        let mut random = Random::of(seed);
-        let now = Tick::from_micros(random.between(1 << 40, 1 << 50));
-        Place { breaker, circuit: Circuit::default(), now, random }
-    }
-
-    fn pass(&mut self, span: Span) {
-        self.now = self.now.after(span);
-    }
-
-    fn ask(&mut self) -> Passage {
-        self.breaker.ask(&mut self.circuit, self.now, self.random.bits())
-    }
-
-    fn through(&mut self) -> Permit {
-        match self.ask() {
-            Passage::Through(permit) => permit,
-            blocked => panic!("not let through: {blocked:?}"),
-        }
-    }
-
-    fn blocked(&mut self) -> Span {
-        match self.ask() {
-            Passage::Blocked(after) => after,
-            through => panic!("not blocked: {through:?}"),
-        }
-    }
-
-    fn report(&mut self, permit: Permit, report: Report) -> Option<Status> {
-        self.breaker.report(&mut self.circuit, permit, report, self.now, self.random.bits())
-    }
-
-    /// A call that ends as it begins.
-    fn call(&mut self, report: Report) -> Option<Status> {
-        let permit = self.through();
-        self.report(permit, report)
-    }
-
-    fn open(&mut self) {
-        while self.circuit.status() != Status::Open {
-            self.call(Report::Fault);
-        }
-    }
-}
 
 /// Whether the list of all results since the circuit closed says that it must open: told from the
 /// settings alone, recounted each time.

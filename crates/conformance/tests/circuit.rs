@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by a panic")]
 
 use tollgate_conformance::Random;
-use tollgate_conformance::circuit::{Begun, Recount, Settings};
+use tollgate_conformance::circuit::{Begun, Place, Recount, Settings};
 use tollgate_core::breaker::{Breaker, Circuit, Mode, Passage, Permit, Report, Status, Window};
 use tollgate_core::{Span, Tick};
 
@@ -95,65 +95,6 @@ fn every_answer_is_that_of_a_list_of_all_results() {
     assert!(many, "one-sided draws: {turns} turns, {probes} probes, {blocked} blocked");
 }
 
-/// A circuit with its clock.
-struct Place {
-    breaker: Breaker,
-    circuit: Circuit,
-    now: Tick,
-    random: Random,
-}
-
-impl Place {
-    fn of(breaker: Breaker) -> Place {
-        Place { breaker, circuit: Circuit::default(), now: START, random: Random::of(1) }
-    }
-
-    fn pass(&mut self, span: Span) {
-        self.now = self.now.after(span);
-    }
-
-    fn ask(&mut self) -> Passage {
-        self.breaker.ask(&mut self.circuit, self.now, self.random.bits())
-    }
-
-    fn through(&mut self) -> Permit {
-        match self.ask() {
-            Passage::Through(permit) => permit,
-            other => panic!("not let through: {other:?}"),
-        }
-    }
-
-    fn blocked(&mut self) -> Span {
-        match self.ask() {
-            Passage::Blocked(wait) => wait,
-            other => panic!("not blocked: {other:?}"),
-        }
-    }
-
-    fn report(&mut self, permit: Permit, report: Report) -> Option<Status> {
-        self.breaker.report(&mut self.circuit, permit, report, self.now, self.random.bits())
-    }
-
-    fn call(&mut self, report: Report, takes: Span) -> Option<Status> {
-        let permit = self.through();
-        self.pass(takes);
-        self.report(permit, report)
-    }
-
-    fn open(&mut self) {
-        while self.circuit.status() != Status::Open {
-            self.call(Report::Fault, Span::ZERO);
-        }
-    }
-
-    /// Waits until the circuit is half-open, and takes the first permit.
-    fn probe(&mut self) -> Permit {
-        let wait = self.blocked();
-        self.pass(wait);
-        self.through()
-    }
-}
-
 fn probing(permits: u32) -> Breaker {
     Breaker::default().permits(permits).closes_after(permits).opens_again_after(permits)
 }
@@ -163,7 +104,7 @@ fn no_more_probes_than_permits_begin_in_a_period_also_when_it_opens_again() {
     for seed in 0..500 {
         let mut random = Random::of(seed);
         let settings = Settings::drawn(&mut random);
-        let mut place = Place::of(settings.breaker());
+        let mut place = Place::of(1, settings.breaker());
         if settings.in_a_row == u32::MAX && settings.fault_percent > 100 {
             continue;
         }
@@ -194,7 +135,7 @@ fn it_closes_in_bounded_time_once_all_is_well() {
     for seed in 0..1_000 {
         let mut random = Random::of(seed);
         let settings = Settings { slow_above: u64::MAX, ..Settings::drawn(&mut random) };
-        let mut place = Place::of(settings.breaker());
+        let mut place = Place::of(1, settings.breaker());
         if settings.in_a_row == u32::MAX && settings.fault_percent > 100 {
             continue;
         }
@@ -277,7 +218,7 @@ fn a_circuit_in_shadow_turns_as_one_that_blocks_and_blocks_nothing() {
 
 #[test]
 fn a_forced_circuit_is_changed_by_nothing_but_another_mode() {
-    let mut place = Place::of(Breaker::default());
+    let mut place = Place::of(1, Breaker::default());
     let old: Vec<Permit> = (0..20).map(|_| place.through()).collect();
     place.circuit.set_mode(Mode::ForcedOpen);
     let forced = place.circuit.clone();
@@ -291,20 +232,20 @@ fn a_forced_circuit_is_changed_by_nothing_but_another_mode() {
     place.circuit.set_mode(Mode::ForcedClosed);
     let forced = place.circuit.clone();
     for _ in 0..100 {
-        assert_eq!(place.call(Report::Fault, Span::HOUR), None);
+        assert_eq!(place.call_taking(Span::HOUR, Report::Fault), None);
     }
     assert_eq!((place.circuit.status(), &place.circuit), (Status::Closed, &forced));
 
     let old = place.through();
     place.circuit.set_mode(Mode::Auto);
     for _ in 0..4 {
-        assert_eq!(place.call(Report::Fault, Span::ZERO), None);
+        assert_eq!(place.call(Report::Fault), None);
     }
     assert_eq!(place.report(old, Report::Fault), None, "a call of another mode counted");
     let before = place.circuit.clone();
     place.circuit.set_mode(Mode::Auto);
     assert_eq!(place.circuit, before, "the mode it is in already");
-    assert_eq!(place.call(Report::Fault, Span::ZERO), Some(Status::Open));
+    assert_eq!(place.call(Report::Fault), Some(Status::Open));
 }
 
 #[test]
@@ -314,19 +255,19 @@ fn slow_successes_open_alone_and_slow_faults_are_both() {
     let breaker = breaker.opens_when_slow(75, above);
     let (exactly, over) = (above, Span::from_millis(201));
 
-    let mut place = Place::of(breaker);
+    let mut place = Place::of(1, breaker);
     for takes in [over, exactly, over, exactly] {
-        assert_eq!(place.call(Report::Good, takes), None);
+        assert_eq!(place.call_taking(takes, Report::Good), None);
     }
     // exactly, over, exactly | over: 2 of 4 ... over, exactly, over, over: 3 of 4.
     for (nth, takes) in [over, exactly, over, over].into_iter().enumerate() {
-        let turned = place.call(Report::Good, takes);
+        let turned = place.call_taking(takes, Report::Good);
         assert_eq!(turned, (nth == 3).then_some(Status::Open), "{nth}");
     }
 
-    let mut place = Place::of(breaker);
+    let mut place = Place::of(1, breaker);
     for (report, takes) in [(Report::Fault, over), (Report::Fault, exactly), (Report::Good, over)] {
-        assert_eq!(place.call(report, takes), None);
+        assert_eq!(place.call_taking(takes, report), None);
     }
     let totals = place.circuit.totals();
     assert_eq!((totals.calls, totals.faults, totals.slow), (3, 2, 2));
@@ -335,7 +276,7 @@ fn slow_successes_open_alone_and_slow_faults_are_both() {
 #[test]
 fn a_slow_probe_is_a_bad_one() {
     let breaker = Breaker::default().opens_when_slow(100, Span::from_millis(200));
-    let mut place = Place::of(breaker);
+    let mut place = Place::of(1, breaker);
     place.open();
     let probe = place.probe();
     place.pass(Span::from_millis(201));
@@ -346,18 +287,18 @@ fn a_slow_probe_is_a_bad_one() {
 fn a_window_of_calls_holds_the_last_so_many_and_asks_for_no_more_than_it_can_hold() {
     let by_calls = |calls, least| {
         let breaker = Breaker::default().opens_after(u32::MAX);
-        Place::of(breaker.opens_at(50, least, Window::Calls(calls)))
+        Place::of(1, breaker.opens_at(50, least, Window::Calls(calls)))
     };
     let mut place = by_calls(10, 100);
     for nth in 1..=10 {
         place.pass(Span::DAY);
         let report = if nth > 5 { Report::Fault } else { Report::Good };
-        assert_eq!(place.call(report, Span::ZERO), (nth == 10).then_some(Status::Open), "{nth}");
+        assert_eq!(place.call(report), (nth == 10).then_some(Status::Open), "{nth}");
     }
     for (calls, holds) in [(0, 1), (1, 1), (1_024, 1_024), (u16::MAX, 1_024)] {
         let mut place = by_calls(calls, u32::MAX);
         for _ in 0..2_000 {
-            place.call(Report::Good, Span::ZERO);
+            place.call(Report::Good);
         }
         assert_eq!(place.circuit.totals().calls, holds, "a window of {calls}");
     }
@@ -365,7 +306,7 @@ fn a_window_of_calls_holds_the_last_so_many_and_asks_for_no_more_than_it_can_hol
 
 #[test]
 fn b213_ignored_results_give_probes_their_permits_back() {
-    let mut place = Place::of(probing(3));
+    let mut place = Place::of(1, probing(3));
     place.open();
     let probes = [place.probe(), place.through(), place.through()];
     place.blocked();
@@ -379,7 +320,7 @@ fn b213_ignored_results_give_probes_their_permits_back() {
 
 #[test]
 fn b214_permits_of_probes_that_never_report_are_free_after_the_period() {
-    let mut place = Place::of(probing(3));
+    let mut place = Place::of(1, probing(3));
     place.open();
     let silent = [place.probe(), place.through(), place.through()];
     let wait = place.blocked();
@@ -401,7 +342,7 @@ fn b218_each_wait_has_its_permits_and_is_twice_the_last() {
     let secs = Span::from_secs;
     let breaker =
         probing(2).opens_again_after(1).blocks_for(secs(2), secs(2)).blocks_longer_up_to(secs(20));
-    let mut place = Place::of(breaker);
+    let mut place = Place::of(1, breaker);
     place.open();
     for expected in [2, 4, 8, 16, 20, 20] {
         assert_eq!(place.blocked(), secs(expected));
@@ -421,7 +362,7 @@ fn b218_each_wait_has_its_permits_and_is_twice_the_last() {
 fn waits_at_the_cap_are_still_drawn_apart() {
     let breaker = Breaker::default().opens_after(1).blocks_longer_up_to(Span::SECOND);
     let waits = (0..200).map(|seed| {
-        let mut place = Place::of(breaker);
+        let mut place = Place::of(1, breaker);
         place.random = Random::of(seed);
         place.open();
         for _ in 0..9 {
@@ -439,16 +380,16 @@ fn waits_at_the_cap_are_still_drawn_apart() {
 #[test]
 fn b220_faults_age_out_of_a_window_of_time() {
     let breaker = Breaker::for_services().opens_after(u32::MAX).opens_at(1, 5, Span::MINUTE);
-    let mut place = Place::of(breaker);
+    let mut place = Place::of(1, breaker);
     for _ in 0..10 {
         place.pass(Span::HOUR);
-        assert_eq!(place.call(Report::Fault, Span::ZERO), None);
+        assert_eq!(place.call(Report::Fault), None);
     }
 }
 
 #[test]
 fn b222_a_cancelled_probe_is_no_verdict() {
-    let mut place = Place::of(Breaker::default());
+    let mut place = Place::of(1, Breaker::default());
     place.open();
     let wait = place.blocked();
     place.pass(wait);
@@ -464,13 +405,13 @@ fn b222_a_cancelled_probe_is_no_verdict() {
 
 #[test]
 fn an_ignored_result_of_a_closed_circuit_is_as_if_it_had_not_been() {
-    let mut place = Place::of(Breaker::default());
+    let mut place = Place::of(1, Breaker::default());
     for _ in 0..4 {
-        place.call(Report::Fault, Span::ZERO);
+        place.call(Report::Fault);
     }
     let before = place.circuit.clone();
     for _ in 0..100 {
-        assert_eq!(place.call(Report::Ignored, Span::DAY), None);
+        assert_eq!(place.call_taking(Span::DAY, Report::Ignored), None);
     }
     assert_eq!(place.circuit, before);
 }
@@ -484,7 +425,7 @@ fn probes_are_a_race_of_good_ones_and_bad_ones() {
         ([good, fault, good, fault, good, fault, good, fault, good, fault], Status::Open),
     ];
     for (reports, ends) in cases {
-        let mut place = Place::of(breaker);
+        let mut place = Place::of(1, breaker);
         place.open();
         let mut probes = vec![place.probe()];
         probes.extend((1..10).map(|_| place.through()));
