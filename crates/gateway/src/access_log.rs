@@ -8,7 +8,7 @@ use tollgate_core::Span;
 use tollgate_policy::KeyPart;
 use tollgate_replay::{Fields, Format, Log, LogOptions, ReplayError, Source, Window};
 
-use crate::Ended;
+use crate::{Ended, interrupt};
 
 /// An access log, and how it is read.
 #[derive(Debug, Args)]
@@ -41,15 +41,20 @@ impl AccessLog {
         Ok(sources)
     }
 
-    /// Opens the log, of which these further parts of requests are wanted.
-    pub(crate) fn open(&self, wanted: Vec<KeyPart>) -> Result<Log, Ended> {
+    /// Opens the log, of which these further parts of requests are wanted; the bar is for the number of
+    /// bytes that were read. From here on whoever interrupts the program is told.
+    pub(crate) fn open(&self, wanted: Vec<KeyPart>) -> Result<(Log, ProgressBar), Ended> {
         let mut fields = Fields::default();
         for field in &self.fields {
             fields = fields.with(field).map_err(unusable)?;
         }
         let window = Window { span: self.window, ..Window::default() };
         let options = LogOptions { format: self.log_format, fields, wanted, window };
-        Log::open(self.sources()?, options).map_err(failed)
+        let bar = ProgressBar::hidden();
+        interrupt::heed(&bar)?;
+        let log = Log::open(self.sources()?, options).map_err(failed)?;
+        show(&bar, &log);
+        Ok((log, bar))
     }
 }
 
@@ -61,21 +66,22 @@ fn window(text: &str) -> Result<Span, String> {
     }
 }
 
-/// How far the reading is, on standard error if that is a terminal.
-pub(crate) fn progress(log: &Log) -> ProgressBar {
+/// Shows how far the reading is, on standard error if that is a terminal.
+fn show(bar: &ProgressBar, log: &Log) {
     if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
+        return;
     }
-    let size = log.size();
-    // Ten times a second, so that drawing costs nothing.
-    let target = ProgressDrawTarget::stderr_with_hz(10);
-    let form = match size {
-        Some(_) => "{bar:40} {binary_bytes} of {binary_total_bytes}, {eta} left",
+    let form = match log.size() {
+        Some(size) => {
+            bar.set_length(size);
+            "{bar:40} {binary_bytes} of {binary_total_bytes}, {eta} left"
+        }
         None => "{binary_bytes} read",
     };
-    let bar = ProgressBar::with_draw_target(size, target);
     let style = ProgressStyle::with_template(form).expect("both forms are well-formed");
-    bar.with_style(style.progress_chars("█▉ "))
+    bar.set_style(style.progress_chars("█▉ "));
+    // Ten times a second, so that drawing costs nothing.
+    bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
 }
 
 pub(crate) fn failed(error: ReplayError) -> Ended {

@@ -18,6 +18,7 @@ mod framing;
 mod front;
 mod hop;
 mod in_flight;
+mod interrupt;
 mod joined;
 mod jwt;
 mod listener;
@@ -43,6 +44,7 @@ mod tune;
 mod tunnel;
 mod upstream;
 mod watch;
+mod whole_file;
 mod wire;
 
 use std::fmt::Display;

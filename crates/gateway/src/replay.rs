@@ -1,6 +1,5 @@
 //! `tollgate replay`: what the limits of a file would have done to the requests of a log.
 
-use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +12,8 @@ use tollgate_replay::{
     report,
 };
 
-use crate::access_log::{AccessLog, failed, progress};
+use crate::access_log::{AccessLog, failed};
+use crate::whole_file::WholeFile;
 use crate::{Ended, complain, say};
 
 /// Says what the limits of a file would have done to the requests of a log.
@@ -65,9 +65,11 @@ Examples:
   tollgate replay access.log --config limits.toml --compare stricter.toml --report out.html
 
 Exit codes:
-  0  the log was replayed, whatever became of its requests
-  1  a log cannot be read, or has no format that is known
-  2  the file of limits, or the command line, cannot be used";
+  0  the log was replayed, whatever became of its requests, or whoever reads what is printed
+     (`head`, say) has read enough
+  1  a log cannot be read, or has no format that is known, or the page cannot be written
+  2  the file of limits, or the command line, cannot be used
+  130  it was interrupted, as by Ctrl-C; 143 when it was told to end";
 
     /// Replays, and prints what came of it.
     pub(crate) fn run(self) -> Result<(), Ended> {
@@ -78,15 +80,19 @@ Exit codes:
             return Err(Ended::misused(why));
         }
         // Whether it can be written is known before a long log is read.
-        if let Some(file) = &self.report {
-            self.check_replaces_nothing(file)?;
-            let opened = OpenOptions::new().append(true).create(true).open(file);
-            opened.map_err(|error| Ended::misused(unwritable(file, &error)))?;
-        }
+        let page = match &self.report {
+            None => None,
+            Some(path) => {
+                self.check_replaces_nothing(path)?;
+                let page = WholeFile::replacing(path);
+                let page = page.map_err(|error| Ended::misused(unwritable(path, &error)))?;
+                Some((path, page))
+            }
+        };
         let (replayed, compared, pictures) = self.replayed()?;
-        if let (Some(file), Some(pictures)) = (&self.report, pictures) {
-            let page = report::html(&replayed, &pictures, compared.as_ref(), &names);
-            fs::write(file, page).map_err(|error| Ended::Failed(unwritable(file, &error)))?;
+        if let (Some((path, page)), Some(pictures)) = (page, pictures) {
+            let text = report::html(&replayed, &pictures, compared.as_ref(), &names);
+            page.write(&text).map_err(|error| Ended::Failed(unwritable(path, &error)))?;
         }
         let text = match (format, &compared) {
             (Output::Text, None) => report::text(&replayed, &names),
@@ -135,10 +141,9 @@ Exit codes:
                 wanted.push(part);
             }
         }
-        let log = self.log.open(wanted)?;
+        let (log, bar) = self.log.open(wanted)?;
         let effects = if self.shadow { Effects::Shadow } else { Effects::AsGiven };
         let options = ReplayOptions { effects, keys: Some(self.keys) };
-        let bar = progress(&log);
         let limits = self.config.display().to_string();
         let mut pictures = self.report.as_ref().map(|_| Pictures::new(&policy));
         let advance = |bytes| bar.set_position(bytes);

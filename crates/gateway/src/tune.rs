@@ -1,15 +1,15 @@
 //! `tollgate tune`: quotas proposed from the traffic of a log.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tollgate_policy::KeyPart;
 use tollgate_replay::{Grouping, Names, Outliers, Share, TuneOptions, report, tune, wanted_by};
 
-use crate::access_log::{AccessLog, failed, progress, unusable};
+use crate::access_log::{AccessLog, failed, unusable};
 use crate::replay::read_policy;
+use crate::whole_file::WholeFile;
 use crate::{Ended, complain, say};
 
 /// Proposes quotas from the traffic of a log.
@@ -69,14 +69,17 @@ Then see whom the limits would hit: tollgate replay access.log --config limits.t
 Exit codes:
   0  limits are proposed for all groups of requests
   1  a log cannot be read, has no format that is known, or says too little: for some group, or
-     for all, no limit is proposed, and the output says why
-  2  the command line, or a file of limits, cannot be used";
+     for all, no limit is proposed, and the output says why; or the file cannot be written
+  2  the command line, or a file of limits, cannot be used
+  130  it was interrupted, as by Ctrl-C; 143 when it was told to end";
 
     /// Reads the logs, and says what is proposed.
     pub(crate) fn run(self) -> Result<(), Ended> {
-        if let Some(file) = &self.write {
-            check_is_new(file)?;
-        }
+        // Told before a long log is read.
+        let file = match &self.write {
+            None => None,
+            Some(path) => Some((path, new_file(path)?)),
+        };
         let options = TuneOptions {
             target: self.target,
             grouping: match &self.config {
@@ -90,8 +93,7 @@ Exit codes:
             outliers: if self.everybody { Outliers::Ordinary } else { Outliers::LeftOut },
             by: self.by,
         };
-        let log = self.log.open(wanted_by(&options.by).map_err(unusable)?)?;
-        let bar = progress(&log);
+        let (log, bar) = self.log.open(wanted_by(&options.by).map_err(unusable)?)?;
         let tuned = tune(log, options, |bytes| bar.set_position(bytes));
         bar.finish_and_clear();
         let tuned = tuned.map_err(failed)?;
@@ -104,13 +106,11 @@ Exit codes:
         if tuned.groups.iter().all(|group| group.proposal.is_err()) {
             return Err(Ended::Failed("the log says too little: no limit is proposed".to_owned()));
         }
-        if let Some(file) = &self.write {
-            let opened = OpenOptions::new().write(true).create_new(true).open(file);
-            let written =
-                opened.and_then(|mut opened| opened.write_all(report::toml(&tuned).as_bytes()));
-            written.map_err(|error| Ended::Failed(unwritable(file, &error)))?;
+        if let Some((path, file)) = file {
+            let written = file.write(&report::toml(&tuned));
+            written.map_err(|error| Ended::Failed(unwritable(path, &error)))?;
             if self.format == Output::Text {
-                say(&format_args!("They stand in {}.\n", file.display()))?;
+                say(&format_args!("They stand in {}.\n", path.display()))?;
             }
         }
         match tuned.groups.iter().any(|group| group.proposal.is_err()) {
@@ -120,22 +120,16 @@ Exit codes:
     }
 }
 
-/// Limits that somebody has written are not to be lost. Told before a long log is read.
-fn check_is_new(file: &Path) -> Result<(), Ended> {
-    let is_in_no_folder =
-        file.parent().is_some_and(|folder| !folder.as_os_str().is_empty() && !folder.is_dir());
-    match file.try_exists() {
-        Ok(false) if is_in_no_folder => {
-            let error = io::Error::from(io::ErrorKind::NotFound);
-            Err(Ended::misused(unwritable(file, &error) + "; expected a folder that is there"))
-        }
-        Ok(false) => Ok(()),
-        Ok(true) => {
-            let error = io::Error::from(io::ErrorKind::AlreadyExists);
-            Err(Ended::misused(unwritable(file, &error) + "; expected the name of a new file"))
-        }
-        Err(error) => Err(Ended::misused(unwritable(file, &error))),
-    }
+/// Limits that somebody has written are not to be lost.
+fn new_file(path: &Path) -> Result<WholeFile, Ended> {
+    WholeFile::new(path).map_err(|error| {
+        let expected = match error.kind() {
+            io::ErrorKind::AlreadyExists => "; expected the name of a new file",
+            io::ErrorKind::NotFound => "; expected a folder that is there",
+            _ => "",
+        };
+        Ended::misused(unwritable(path, &error) + expected)
+    })
 }
 
 fn unwritable(file: &Path, error: &io::Error) -> String {

@@ -15,6 +15,7 @@ mod cases;
 mod cli;
 mod client;
 mod deploy;
+mod ends;
 mod forwarding;
 mod framing;
 mod gate;
