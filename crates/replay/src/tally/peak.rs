@@ -1,6 +1,23 @@
-//! The most requests in one second or minute.
+//! The most requests in one second and in one minute.
 
 use tollgate_core::{Span, Tick};
+
+/// The most requests in one second and in one minute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Peaks {
+    /// In a second of the clock.
+    pub second: Peak<1>,
+    /// In a minute of the clock.
+    pub minute: Peak<60>,
+}
+
+impl Peaks {
+    pub(super) fn count(&mut self, at: Tick) {
+        let second = at.as_micros() / 1_000_000;
+        self.second.count(second);
+        self.minute.count(second);
+    }
+}
 
 /// The most requests in so many seconds, which begin where the clock counts anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,7 +31,7 @@ pub struct Peak<const SECONDS: u32> {
 }
 
 impl<const SECONDS: u32> Peak<SECONDS> {
-    pub(super) fn count(&mut self, second: u64) {
+    fn count(&mut self, second: u64) {
         let window = u32::try_from(second / u64::from(SECONDS)).unwrap_or(u32::MAX);
         if window != self.window {
             (self.window, self.count) = (window, 0);
