@@ -20,6 +20,7 @@ mod replayed;
 pub mod report;
 mod run;
 mod seen;
+mod shown;
 mod source;
 mod tally;
 mod tune;
@@ -45,19 +46,4 @@ pub use tune::{
     ShareError, Sign, Split, TuneOptions, Tuned, Unproposed, tune, wanted_by,
 };
 
-/// Text of a log, safe to print: on one line, without control characters, and not too long.
-pub(crate) fn shown(text: &[u8]) -> String {
-    const MOST: usize = 120;
-    let begin = text.get(..MOST).unwrap_or(text);
-    let mut shown: String = String::from_utf8_lossy(begin)
-        .chars()
-        .map(|letter| match letter.is_control() {
-            true => letter.escape_default().to_string(),
-            false => letter.to_string(),
-        })
-        .collect();
-    if begin.len() < text.len() {
-        shown.push('…');
-    }
-    shown
-}
+pub(crate) use shown::shown;

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::TOP_FOR_MACHINES;
 use crate::mask::Names;
 use crate::replayed::Replayed;
+use crate::shown::visible;
 use crate::tally::Weighed;
 
 /// The columns of [`csv`].
@@ -55,14 +56,15 @@ pub fn csv(replayed: &Replayed, names: &Names) -> String {
     text
 }
 
-/// A field, between quotes where it has to be. What a spreadsheet would take for a formula is made text.
+/// A field, on one line, between quotes where it has to be. What a spreadsheet would take for a formula is made text.
 fn field(text: &str) -> Cow<'_, str> {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    match formula || text.contains(['"', ',', '\n', '\r']) {
+    let text = visible(text);
+    let formula = text.starts_with(['=', '+', '-', '@']);
+    match formula || text.contains(['"', ',']) {
         true => {
             let mark = if formula { "'" } else { "" };
             Cow::Owned(format!("\"{mark}{}\"", text.replace('"', "\"\"")))
         }
-        false => Cow::Borrowed(text),
+        false => text,
     }
 }

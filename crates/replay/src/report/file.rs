@@ -6,6 +6,7 @@ use tollgate_policy::{Case, KeyPart};
 
 use super::numbers::{number, percent};
 use super::{PLAIN, time};
+use crate::shown::is_hidden;
 use crate::tune::{Group, Place, Tuned, Unproposed};
 
 /// What is proposed as a file that `tollgate check`, `serve` and `replay` take, with what it promises as
@@ -106,8 +107,8 @@ fn quoted(text: &str) -> String {
     for letter in text.chars() {
         match letter {
             '"' | '\\' => quoted.extend(['\\', letter]),
-            letter if letter.is_control() => {
-                let _ = write!(quoted, "\\u{:04X}", u32::from(letter));
+            letter if is_hidden(letter) => {
+                let _ = write!(quoted, "\\U{:08X}", u32::from(letter));
             }
             letter => quoted.push(letter),
         }

@@ -13,6 +13,7 @@ use crate::lacks::Then;
 use crate::mask::Names;
 use crate::replayed::Replayed;
 use crate::run::Effects;
+use crate::shown::visible_json;
 use crate::tally::{Bin, Peaks, Totals, Weighed};
 
 /// A replay as one JSON object. Its fields are described in the guide; more may be added.
@@ -20,7 +21,12 @@ use crate::tally::{Bin, Peaks, Totals, Weighed};
 /// Counts are numbers of requests unless said; spans end in their unit, times are RFC 3339 in UTC.
 #[must_use]
 pub fn json(replayed: &Replayed, names: &Names) -> String {
-    format!("{:#}\n", told(replayed, names))
+    printed(&told(replayed, names))
+}
+
+/// Printed with what terminals do not show, or heed, as JSON escapes it.
+fn printed(told: &Value) -> String {
+    visible_json(&format!("{told:#}\n"))
 }
 
 fn told(replayed: &Replayed, names: &Names) -> Value {

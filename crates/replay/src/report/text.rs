@@ -13,6 +13,7 @@ use super::{PLAIN, TOP, rounded, time};
 use crate::mask::Names;
 use crate::replayed::Replayed;
 use crate::run::Effects;
+use crate::shown::visible_lines;
 use crate::tally::{Bin, Peaks, Tally, Timeline};
 pub use compared::text_compared;
 use table::{Table, bar};
@@ -24,7 +25,7 @@ pub fn text(replayed: &Replayed, names: &Names) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
     let _ = write(&mut text, replayed, names);
-    text
+    visible_lines(&text)
 }
 
 fn write(text: &mut String, replayed: &Replayed, names: &Names) -> fmt::Result {

@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Formatter, Write};
 
 use super::super::numbers::percent;
+use crate::shown::is_hidden;
 
 /// Text from anywhere, such as a name that a client chose: nothing in it is markup.
 pub(super) struct Text<'t>(pub(super) &'t str);
@@ -16,8 +17,7 @@ impl Display for Text<'_> {
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
                 '\'' => f.write_str("&#39;")?,
-                // A name has no lines, and what HTML cannot hold is shown as such.
-                letter if letter.is_control() => f.write_char('\u{fffd}')?,
+                letter if is_hidden(letter) => letter.escape_default().fmt(f)?,
                 letter => f.write_char(letter)?,
             }
         }
@@ -69,8 +69,8 @@ mod tests {
 
     #[test]
     fn no_text_is_markup() {
-        let text = Text("<a title=\"x\" b='y'>&\n\u{1b}é").to_string();
-        assert_eq!(text, "&lt;a title=&quot;x&quot; b=&#39;y&#39;&gt;&amp;\u{fffd}\u{fffd}é");
+        let text = Text("<a title=\"x\" b='y'>&\n\u{1b}\u{202e}é").to_string();
+        assert_eq!(text, "&lt;a title=&quot;x&quot; b=&#39;y&#39;&gt;&amp;\\n\\u{1b}\\u{202e}é");
         assert_eq!(share(1, 100_000), "&lt;&nbsp;0.1&nbsp;%");
         assert_eq!(short(&"é".repeat(101)), format!("{}…", "é".repeat(100)));
         assert_eq!(short(&"é".repeat(100)), "é".repeat(100));

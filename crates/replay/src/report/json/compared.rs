@@ -17,7 +17,7 @@ pub fn json_compared(first: &Replayed, compared: &Compared, names: &Names) -> St
     if let Value::Object(fields) = &mut told {
         fields.insert("compared".to_owned(), differences(first, compared, names));
     }
-    format!("{told:#}\n")
+    super::printed(&told)
 }
 
 fn differences(first: &Replayed, compared: &Compared, names: &Names) -> Value {

@@ -55,7 +55,7 @@ pub fn json_tuned(tuned: &Tuned, names: &Names) -> String {
         "groups": groups.collect::<Vec<_>>(),
         "promised": split(tuned.promised()),
     });
-    format!("{told:#}\n")
+    super::printed(&told)
 }
 
 fn of_outlier(outlier: &Outlier, names: &Names) -> Value {

@@ -8,6 +8,7 @@ use super::table::Table;
 use crate::compared::{Change, Compared};
 use crate::mask::Names;
 use crate::replayed::Replayed;
+use crate::shown::visible_lines;
 use crate::tally::{LimitTally, Weighed as _};
 
 /// What differs under the other limits, as plain text that stands below [`text`](super::text).
@@ -16,7 +17,7 @@ pub fn text_compared(first: &Replayed, compared: &Compared, names: &Names) -> St
     let mut text = String::new();
     // Writing to a string does not fail.
     let _ = write(&mut text, first, compared, names);
-    text
+    visible_lines(&text)
 }
 
 fn write(text: &mut String, first: &Replayed, compared: &Compared, names: &Names) -> fmt::Result {

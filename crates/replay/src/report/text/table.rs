@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use crate::shown::visible;
+
 /// Rows whose columns line up: the first to the left, those of numbers to the right. Columns of which
 /// all cells are empty or `0` are left out.
 pub(super) struct Table {
@@ -20,7 +22,7 @@ impl Table {
     }
 
     pub(super) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.into());
+        self.rows.push(cells.iter().map(|cell| visible(cell).into_owned()).collect());
     }
 
     pub(super) fn write(&self, text: &mut String, indent: &str) -> fmt::Result {

@@ -8,6 +8,7 @@ use super::super::numbers::{number, percent};
 use super::super::{PLAIN, rounded, time};
 use super::table::Table;
 use crate::mask::Names;
+use crate::shown::visible_lines;
 use crate::tune::{Group, Held, Judged, Outlier, Point, Proposal, Rest, Sign, Tuned, Unproposed};
 
 /// How many keys out of the ordinary are told.
@@ -19,7 +20,7 @@ pub fn text_tuned(tuned: &Tuned, names: &Names) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
     let _ = write(&mut text, tuned, names);
-    text
+    visible_lines(&text)
 }
 
 fn write(text: &mut String, tuned: &Tuned, names: &Names) -> fmt::Result {
