@@ -1,10 +1,8 @@
 //! JSON lines: one object for each request.
 
-use std::fmt;
-use std::io::Write as _;
-use std::ops::Range;
+mod object;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::DeserializeSeed as _;
 use tollgate_core::Span;
 use tollgate_policy::KeyPart;
 
@@ -13,84 +11,63 @@ use super::dialect::{Dialect, Unit};
 use super::times::Times;
 use super::{Field, Fields, Unreadable};
 use crate::entry::{Client, Entry, Line, Others};
+use object::{Found, Name, Object, Sink, name};
 
 /// Which names of an object stand for which fields.
 #[derive(Debug)]
 pub(super) struct Map {
     names: Vec<Name>,
+    /// What each of them tells. Of several places for one field the first one here counts.
+    tells: Vec<Told>,
     took: Unit,
     found: Vec<Found>,
 }
 
-/// A name in an object: what its value tells, and the names in its value if that is an object.
+/// What a value tells.
 #[derive(Debug)]
-struct Name {
-    name: Box<str>,
-    tells: Vec<Told>,
-    inner: Vec<Name>,
-}
-
-/// What a value tells. Of several places for one field that of the least rank counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Told {
-    slot: Slot,
-    rank: u16,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Slot {
-    Time,
-    Client,
-    User,
-    Request,
-    Method,
-    Target,
-    Host,
-    Status,
-    Bytes,
-    Length,
-    Took,
-    Referer,
-    Agent,
-    Other(u16),
-}
-
-/// A value, in the scratch.
-#[derive(Clone, Debug)]
-struct Found {
-    told: Told,
-    text: Range<usize>,
+    field: Field,
+    /// Its number among the further parts that are wanted, if it is one of those.
+    nth: Option<u16>,
 }
 
 impl Map {
     pub(super) fn new(dialect: &Dialect, fields: &Fields, wanted: &[KeyPart]) -> Map {
-        let mut map = Map { names: Vec::new(), took: dialect.took, found: Vec::new() };
+        let (names, tells, found) = (Vec::new(), Vec::new(), Vec::new());
+        let mut map = Map { names, tells, took: dialect.took, found };
         let given = fields.given.iter().map(|(field, name)| (field, name.as_str()));
         let own = dialect.names.iter().map(|(field, name)| (field, *name));
-        for ((field, place), rank) in given.chain(own).zip(0u16..) {
-            if let Some(slot) = Slot::of(field, wanted) {
-                map.tell(place, Told { slot, rank });
-            }
+        for (field, place) in given.chain(own) {
+            map.tell(place, field.clone(), wanted);
         }
-        for (part, nth) in wanted.iter().zip(0u16..) {
+        for part in wanted {
             if let KeyPart::Header(name) = part {
-                let told = Told { slot: Slot::Other(nth), rank: u16::MAX };
-                map.tell(&dialect.headers.place(name), told);
+                map.tell(&dialect.headers.place(name), Field::Part(part.clone()), wanted);
             }
         }
         map
     }
 
     /// Remembers what stands at a place: under this name, and, where there are dots in it, also under
-    /// the last name in the objects that the others are.
-    fn tell(&mut self, place: &str, told: Told) {
-        name(&mut self.names, place).tells.push(told);
+    /// the last name in the objects that the others are. A part that nobody wants is left out.
+    fn tell(&mut self, place: &str, field: Field, wanted: &[KeyPart]) {
+        let nth = match &field {
+            Field::Part(part) => {
+                let nth = wanted.iter().zip(0_u16..).find(|(wanted, _)| *wanted == part);
+                let Some((_, nth)) = nth else { return };
+                Some(nth)
+            }
+            _ => None,
+        };
+        let tells = self.tells.len();
+        self.tells.push(Told { field, nth });
+        name(&mut self.names, place).tells.push(tells);
         if let Some((outer, inner)) = place.split_once('.') {
             let mut at = name(&mut self.names, outer);
             for part in inner.split('.') {
                 at = name(&mut at.inner, part);
             }
-            at.tells.push(told);
+            at.tells.push(tells);
         }
     }
 
@@ -107,63 +84,50 @@ impl Map {
         let object = Object { names: &self.names, sink: &mut sink };
         let read = object.deserialize(&mut json).and_then(|()| json.end());
         read.map_err(|_| Unreadable { expected: "one JSON object" })?;
-        // What comes first of equal rank stays first, so that a header's values keep their order.
-        self.found.sort_by_key(|found| found.told.rank);
+        // What comes first of one place stays first, so that a header's values keep their order.
+        self.found.sort_by_key(|found| found.tells);
         let scratch: &'l [u8] = scratch;
-        let text = |slot| {
-            let found = self.found.iter().find(|found| found.told.slot == slot)?;
-            let text = scratch.get(found.text.clone())?;
+        let text = |field| {
+            let is_told = |found: &&Found| {
+                self.tells.get(found.tells).is_some_and(|told| told.field == field)
+            };
+            let text = scratch.get(self.found.iter().find(is_told)?.text.clone())?;
             (!matches!(text, b"" | b"-")).then_some(text)
         };
-        let at = text(Slot::Time).and_then(|text| times.any(text));
+        let at = text(Field::Time).and_then(|text| times.any(text));
         Ok(Entry {
             at: at.ok_or(Unreadable { expected: "a field that tells the time" })?,
-            client: text(Slot::Client).map_or(Client::Absent, Client::read),
-            user: text(Slot::User),
-            request: request(text(Slot::Method), text(Slot::Target), text(Slot::Request))
+            client: text(Field::Client).map_or(Client::Absent, Client::read),
+            user: text(Field::User),
+            request: request(text(Field::Method), text(Field::Target), text(Field::Request))
                 .ok_or(Unreadable { expected: "a field that tells the request or its path" })?,
-            host: text(Slot::Host),
-            status: text(Slot::Status).and_then(status),
-            bytes: text(Slot::Bytes).and_then(number),
-            length: text(Slot::Length).and_then(number),
-            took: text(Slot::Took).and_then(|text| took(text, self.took)),
-            referer: text(Slot::Referer),
-            agent: text(Slot::Agent),
-            others: others(&self.found, scratch),
+            host: text(Field::Host),
+            status: text(Field::Status).and_then(status),
+            bytes: text(Field::Bytes).and_then(number),
+            length: text(Field::Length).and_then(number),
+            took: text(Field::Took).and_then(|text| took(text, self.took)),
+            referer: text(Field::Referer),
+            agent: text(Field::Agent),
+            others: self.others(scratch),
         })
     }
-}
 
-impl Slot {
-    fn of(field: &Field, wanted: &[KeyPart]) -> Option<Slot> {
-        Some(match field {
-            Field::Time => Slot::Time,
-            Field::Client => Slot::Client,
-            Field::User => Slot::User,
-            Field::Request => Slot::Request,
-            Field::Method => Slot::Method,
-            Field::Target => Slot::Target,
-            Field::Host => Slot::Host,
-            Field::Status => Slot::Status,
-            Field::Bytes => Slot::Bytes,
-            Field::Length => Slot::Length,
-            Field::Took => Slot::Took,
-            Field::Referer => Slot::Referer,
-            Field::Agent => Slot::Agent,
-            Field::Part(part) => {
-                let nth = wanted.iter().position(|wanted| wanted == part)?;
-                Slot::Other(u16::try_from(nth).ok()?)
+    /// The further parts. If one is told in several places, the first of those alone counts.
+    fn others<'l>(&self, scratch: &'l [u8]) -> Others<'l> {
+        let mut others = Others::new();
+        let mut last = None;
+        for found in &self.found {
+            let Some(nth) = self.tells.get(found.tells).and_then(|told| told.nth) else { continue };
+            let is_told = others.iter().any(|(other, _)| *other == nth);
+            if (!is_told || last == Some(found.tells))
+                && let Some(text) = scratch.get(found.text.clone())
+            {
+                others.push((nth, text));
+                last = Some(found.tells);
             }
-        })
+        }
+        others
     }
-}
-
-fn name<'n>(names: &'n mut Vec<Name>, text: &str) -> &'n mut Name {
-    let at = names.iter().position(|name| *name.name == *text).unwrap_or_else(|| {
-        names.push(Name { name: text.into(), tells: Vec::new(), inner: Vec::new() });
-        names.len() - 1
-    });
-    names.get_mut(at).expect("it was found or put there")
 }
 
 /// The request by its method and target, or by its whole line. A target alone is taken for a GET.
@@ -194,156 +158,4 @@ fn took(text: &[u8], unit: Unit) -> Option<Span> {
         Unit::Nanos => number / 1e9,
     };
     std::time::Duration::try_from_secs_f64(seconds).ok().map(Span::from)
-}
-
-/// The further parts. If one is told in several places, that of the least rank alone counts.
-fn others<'l>(found: &[Found], scratch: &'l [u8]) -> Others<'l> {
-    let mut others = Others::new();
-    for Found { told, text } in found {
-        let Slot::Other(nth) = told.slot else { continue };
-        let best = found.iter().find(|other| other.told.slot == told.slot);
-        if best.is_some_and(|best| best.told.rank == told.rank)
-            && let Some(text) = scratch.get(text.clone())
-        {
-            others.push((nth, text));
-        }
-    }
-    others
-}
-
-/// Where values are put.
-struct Sink<'s> {
-    scratch: &'s mut Vec<u8>,
-    found: &'s mut Vec<Found>,
-}
-
-impl Sink<'_> {
-    fn put(&mut self, tells: &[Told], write: impl FnOnce(&mut Vec<u8>)) {
-        if tells.is_empty() {
-            return;
-        }
-        let from = self.scratch.len();
-        write(self.scratch);
-        let text = from..self.scratch.len();
-        self.found.extend(tells.iter().map(|told| Found { told: *told, text: text.clone() }));
-    }
-}
-
-/// An object whose names are known.
-struct Object<'n, 's, 'k> {
-    names: &'n [Name],
-    sink: &'k mut Sink<'s>,
-}
-
-impl<'de> DeserializeSeed<'de> for Object<'_, '_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Object<'_, '_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(name) = map.next_key_seed(Known { names: self.names })? {
-            match name {
-                Some(name) => map.next_value_seed(Value { name, sink: &mut *self.sink })?,
-                None => {
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A name that may be known.
-struct Known<'n> {
-    names: &'n [Name],
-}
-
-impl<'de, 'n> DeserializeSeed<'de> for Known<'n> {
-    type Value = Option<&'n Name>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl<'n> Visitor<'_> for Known<'n> {
-    type Value = Option<&'n Name>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(self.names.iter().find(|name| *name.name == *text))
-    }
-}
-
-/// The value of a name that is known.
-struct Value<'n, 's, 'k> {
-    name: &'n Name,
-    sink: &'k mut Sink<'s>,
-}
-
-impl<'de> DeserializeSeed<'de> for Value<'_, '_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Value<'_, '_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<(), E> {
-        self.sink.put(&self.name.tells, |scratch| scratch.extend_from_slice(text.as_bytes()));
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<(), E> {
-        // Writing to a vector does not fail, here and below.
-        self.sink.put(&self.name.tells, |scratch| drop(write!(scratch, "{number}")));
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<(), E> {
-        self.sink.put(&self.name.tells, |scratch| drop(write!(scratch, "{number}")));
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<(), E> {
-        self.sink.put(&self.name.tells, |scratch| drop(write!(scratch, "{number}")));
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while list.next_element_seed(Value { name: self.name, sink: &mut *self.sink })?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
-        Object { names: &self.name.inner, sink: self.sink }.visit_map(map)
-    }
 }
