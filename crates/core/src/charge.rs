@@ -1,6 +1,7 @@
 //! Several limits, one decision: all are charged or none.
 
 mod kept;
+mod proof;
 
 use crate::algorithm::{Charged, Patience, Ruling, State, Step};
 use crate::decision::Source;
@@ -8,6 +9,7 @@ use crate::key::Key;
 use crate::limit::Limit;
 
 pub use kept::KeptReceipt;
+pub use proof::Proof;
 
 /// One cost on one key of one limit.
 #[derive(Clone, Copy, Debug)]

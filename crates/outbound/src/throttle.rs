@@ -30,7 +30,7 @@
 //!   cheaper one has come before it, something was given back to the store, the line is empty. Nobody
 //!   else is ever woken.
 //! - **Where the store is in this process**, whoever comes to an empty line is decided at once, without
-//!   a task.
+//!   a task and without a place in it.
 //!
 //! Whenever the lock is let go: nobody waits who may go without a question while a permit is free; if the
 //! first is to be asked for, its driver is awake or about to be started by the call itself; permits that
@@ -54,12 +54,16 @@ mod keeper;
 mod lease;
 mod line;
 mod lines;
+mod paid;
+mod part;
 mod permit;
+mod places;
 mod priority;
 mod queue;
 mod reservation;
 mod rules;
 mod shared;
+mod stage;
 mod stats;
 mod step;
 mod ticket;
@@ -127,7 +131,7 @@ impl Throttle {
 
     /// A call under `key`, to be described further.
     pub fn call<'k>(&self, key: impl Into<Key<'k>>) -> Call {
-        Call::new(self, key.into())
+        Call::new(self, Arc::new(key.into().into()))
     }
 
     /// Waits until a call under `key` may go: [`Call::acquire`].
@@ -180,7 +184,8 @@ impl Throttle {
         cost: u64,
         job: impl FnOnce() -> F,
     ) -> Result<F::Output, Error> {
-        self.call("").priority(priority).cost(cost).run(job).await
+        let call = Call::new(self, Arc::clone(&self.shared.common));
+        call.priority(priority).cost(cost).run(job).await
     }
 
     /// Changes how many calls of each key may be underway at once: `None` for any number. Raised, as

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use tokio::time::Instant;
 
-use super::ask::Paid;
 use super::event::News;
+use super::paid::Paid;
 use super::queue::Entry;
 use super::stats::Stats;
 use super::wish::{Outcome, Place};
@@ -21,7 +22,7 @@ pub(crate) struct Books {
     pub(crate) now: Instant,
     born: Instant,
     /// What became of calls that have left their lines and have not heard of it, by number.
-    told: HashMap<u64, Outcome>,
+    told: HashMap<u64, Outcome, RandomState>,
     pub(crate) stats: Stats,
     /// What follows.
     pub(crate) effects: Effects,
@@ -47,9 +48,15 @@ pub(crate) struct Effects {
     pub(crate) news: Vec<News>,
 }
 
+impl Effects {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.wakes.is_empty() && self.back.is_empty() && self.news.is_empty()
+    }
+}
+
 impl Books {
     pub(crate) fn new(now: Instant, audience: Audience) -> Books {
-        let (told, stats, effects) = (HashMap::new(), Stats::default(), Effects::default());
+        let (told, stats, effects) = (HashMap::default(), Stats::default(), Effects::default());
         Books { now, born: now, told, stats, effects, audience }
     }
 

@@ -9,9 +9,9 @@ use tollgate_core::algorithm::Patience;
 use tollgate_core::{Hold, Limiter, Permits, Store};
 
 use super::Throttle;
-use super::ask::Distance;
 use super::event::{Event, Listener};
 use super::full::Full;
+use super::part::Distance;
 use super::queue::Bound;
 use super::rules::{Rules, Sharing};
 use super::shared::Shared;
@@ -127,9 +127,10 @@ impl ThrottleBuilder {
     pub fn build(self) -> Throttle {
         /// In the order of which throttles are entered by calls that go through several.
         static MADE: AtomicU64 = AtomicU64::new(0);
+        let limiter = self.limiter.map(Arc::new);
         let rules = Rules {
-            distance: Distance::of(&self.limiter),
-            limiter: self.limiter,
+            distance: Distance::of(&limiter),
+            limiter,
             max_in_flight: self.max_in_flight,
             sharing: self.sharing,
             listener: self.listener,

@@ -13,7 +13,7 @@ use super::ask::Terms;
 use super::permit::{Hold, Permit};
 use super::priority::Priority;
 use super::reservation::Reservation;
-use super::shared::Shared;
+use super::stage::Stage;
 use super::ticket::Ticket;
 use super::wish::{Wants, Wish};
 use crate::error::{Error, Kind};
@@ -33,16 +33,9 @@ pub struct Call {
     within: Option<Duration>,
 }
 
-/// A throttle, and the key under which the call goes through it.
-#[derive(Clone)]
-struct Stage {
-    shared: Arc<Shared>,
-    key: Arc<OwnKey>,
-}
-
 impl Call {
-    pub(super) fn new(throttle: &Throttle, key: Key<'_>) -> Call {
-        let first = Stage::new(throttle, key);
+    pub(super) fn new(throttle: &Throttle, key: Arc<OwnKey>) -> Call {
+        let first = Stage { shared: Arc::clone(&throttle.shared), key };
         Call { first, others: Vec::new(), cost: 1, priority: Priority::NORMAL, within: None }
     }
 
@@ -71,7 +64,8 @@ impl Call {
     /// waits in a later one, nobody passes it in an earlier one. A throttle named twice with one key
     /// counts once.
     pub fn and<'k>(mut self, throttle: &Throttle, key: impl Into<Key<'k>>) -> Call {
-        self.others.push(Stage::new(throttle, key.into()));
+        let (shared, key) = (Arc::clone(&throttle.shared), Arc::new(key.into().into()));
+        self.others.push(Stage { shared, key });
         self
     }
 
@@ -126,13 +120,13 @@ impl Call {
     /// As [`Call::acquire`].
     pub fn reserve(self) -> Result<Reservation, Error> {
         let wish = self.wish(Patience::Wait, Wants::Own);
-        Ok(Reservation::new(Ticket::take(&self.first.shared, &self.first.key, wish)?))
+        Ok(Reservation::new(Ticket::take(self.first, wish)?))
     }
 
     async fn enter(self, patience: Patience) -> Result<Permit, Error> {
         if self.others.is_empty() {
             let wish = self.wish(patience, Wants::Own);
-            let (hold, paid) = Ticket::take(&self.first.shared, &self.first.key, wish)?.await?;
+            let (hold, paid) = Ticket::take(self.first, wish)?.await?;
             return Ok(Permit::new(hold, paid));
         }
         // Apart, so that the future of a call through one is no larger for it.
@@ -150,11 +144,11 @@ impl Call {
         let last = stages.pop();
         let mut turns = Vec::with_capacity(stages.len());
         for stage in stages {
-            turns.push(Ticket::take(&stage.shared, &stage.key, wish.clone())?.await?.0);
+            turns.push(Ticket::take(stage, wish.clone())?.await?.0);
         }
         let wish = Wish { wants: Wants::All(terms), ..wish };
         let Some(last) = last else { return Err(Kind::Never.into()) };
-        let (hold, paid) = Ticket::take(&last.shared, &last.key, wish)?.await?;
+        let (hold, paid) = Ticket::take(last, wish)?.await?;
         let before = turns.into_iter().map(Hold::pass_on);
         Ok(Permit::new(hold, paid).behind(before))
     }
@@ -162,18 +156,6 @@ impl Call {
     fn wish(&self, patience: Patience, wants: Wants) -> Wish {
         let deadline = self.within.and_then(|within| now().checked_add(within));
         Wish { cost: self.cost, priority: self.priority, patience, deadline, wants }
-    }
-}
-
-impl Stage {
-    fn new(throttle: &Throttle, key: Key<'_>) -> Stage {
-        Stage { shared: Arc::clone(&throttle.shared), key: Arc::new(key.into()) }
-    }
-
-    /// One order for all, so that calls that go through the same throttles never wait for one another
-    /// in a circle.
-    fn order(&self) -> (u64, impl Ord + '_) {
-        (self.shared.id, self.key.order())
     }
 }
 

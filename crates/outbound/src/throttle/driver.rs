@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use super::alarm::Alarm;
 use super::ask;
+use super::part::OwnPart;
 use super::shared::Shared;
 use super::step::{Start, Step};
 use super::wish::{Answer, Question};
@@ -47,8 +48,11 @@ impl Driver {
         let own = self.shared.part(&self.key);
         Box::pin(async move {
             let Question { cost, patience, terms, .. } = question;
-            let parts = terms.as_ref().map_or(own.as_slice(), |terms| terms.parts());
-            ask::ask(parts, cost, patience).await
+            let parts = match &terms {
+                Some(terms) => terms.parts(),
+                None => own.iter().map(OwnPart::lent).collect(),
+            };
+            ask::ask(&parts, cost, patience).await
         })
     }
 }

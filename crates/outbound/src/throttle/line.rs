@@ -9,21 +9,22 @@ mod room;
 
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 use tokio::time::Instant;
 use tollgate_core::algorithm::Patience;
 
-use super::ask::Paid;
 use super::books::Books;
 use super::event::News;
 use super::lease::Lease;
+use super::paid::Paid;
 use super::queue::{Entered, Entry, Queue};
 use super::rules::Rules;
 use super::step::{Lacks, Start, Worker};
-use super::wish::{Outcome, Place, Question, Wants, Wish};
+use super::wish::{Answer, Outcome, Place, Question, Wants, Wish};
 use crate::error::Kind;
 use crate::key::OwnKey;
-use asking::{Asking, needs_store};
+use asking::{Asking, Since, needs_store};
 
 /// The calls of one key: those that wait, and the permits that are out.
 ///
@@ -75,14 +76,15 @@ impl Line {
             && self.keeper.is_absent()
     }
 
-    /// Gives a call its place, or says why it has none. A look at what there is to do has to follow.
+    /// Gives a call its place, or says why it has none; or lets it go, if nobody waits and it may go at
+    /// once. Else a look at what there is to do has to follow.
     pub(crate) fn enter(
         &mut self,
         place: Place,
         wish: Wish,
         rules: &Rules,
         books: &mut Books,
-    ) -> Result<(), Kind> {
+    ) -> Result<Option<Outcome>, Kind> {
         if wish.patience == Patience::Now && !self.is_open(rules, books) {
             return Err(Kind::Busy(self.refused_for(books)));
         }
@@ -93,6 +95,14 @@ impl Line {
         {
             return Err(Kind::Late);
         }
+        let answer = match self.pass(&wish, rules, books) {
+            Some(Answer::Passes(wait, paid)) if wait.is_zero() => {
+                self.go(rules, books);
+                books.news(|| News::Goes(Arc::clone(&self.key), Duration::ZERO));
+                return Ok(Some(Outcome::Goes(paid)));
+            }
+            answer => answer.map(|answer| (Question::of(place, &wish), answer)),
+        };
         match self.queue.enter(place, Entry { wish, waker: None }, rules.bound) {
             Entered::Yes => books.stats.waiting = books.stats.waiting.saturating_add(1),
             Entered::No => return Err(Kind::Full),
@@ -102,7 +112,11 @@ impl Line {
                 self.hand_on(rules, books);
             }
         }
-        Ok(())
+        if let Some((question, answer)) = answer {
+            self.asking = Asking::Asked(question, Since::Nothing);
+            self.answered(answer, rules, books);
+        }
+        Ok(None)
     }
 
     /// Keeps the waker of a call that waits, and says which tasks the line lacks for it.
@@ -186,9 +200,15 @@ impl Line {
     }
 
     fn grant(&mut self, place: Place, paid: Paid, rules: &Rules, books: &mut Books) {
+        self.go(rules, books);
+        self.end(place, Outcome::Goes(paid), rules, books);
+    }
+
+    /// A permit goes out.
+    fn go(&mut self, rules: &Rules, books: &mut Books) {
         self.held = self.held.saturating_add(1);
         books.stats.in_flight = books.stats.in_flight.saturating_add(1);
-        self.end(place, Outcome::Goes(paid), rules, books);
+        self.rouse_keeper(rules, books);
     }
 
     /// Takes a call out of the line, if it is there, and tells it why.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use tokio::time::Instant;
 use tollgate_core::algorithm::Patience;
 use tollgate_core::{Held, StoreError};
@@ -26,13 +27,22 @@ use crate::key::OwnKey;
 /// them are its [`Effects`].
 pub(crate) struct Lines {
     rules: Rules,
-    lines: HashMap<Arc<OwnKey>, Line>,
+    lines: HashMap<Arc<OwnKey>, Line, RandomState>,
     books: Books,
     /// Calls that have come.
     entered: u64,
     /// What was said for shared permits.
     said: u64,
     gate: Gate,
+}
+
+/// What becomes of a call right after it has come.
+#[derive(Debug)]
+pub(crate) enum Came {
+    /// It has heard.
+    Told(Outcome),
+    /// It waits.
+    Waits(Place),
 }
 
 /// Whether new calls are taken.
@@ -49,7 +59,7 @@ impl Lines {
             None => Audience::Nobody,
         };
         let books = Books::new(now, audience);
-        Lines { rules, lines: HashMap::new(), books, entered: 0, said: 0, gate: Gate::Open }
+        Lines { rules, lines: HashMap::default(), books, entered: 0, said: 0, gate: Gate::Open }
     }
 
     pub(crate) fn rules(&self) -> &Rules {
@@ -65,14 +75,15 @@ impl Lines {
         self.books.now = now;
     }
 
-    /// What is to be done once the lock is let go.
-    pub(crate) fn effects(&mut self) -> Effects {
-        std::mem::take(&mut self.books.effects)
+    /// What is to be done once the lock is let go, if anything is.
+    pub(crate) fn effects(&mut self) -> Option<Effects> {
+        let effects = &mut self.books.effects;
+        (!effects.is_empty()).then(|| std::mem::take(effects))
     }
 
-    /// Gives a call a place in its line. Whether it may go is seen by [`Lines::step`] or
-    /// [`Lines::stir`], of which one has to follow.
-    pub(crate) fn enter(&mut self, key: &Arc<OwnKey>, mut wish: Wish) -> Result<Place, Kind> {
+    /// Lets a call go that need not wait, or gives it a place in its line. Whether it may go is seen by
+    /// [`Lines::step`] or [`Lines::stir`] then, of which one has to follow.
+    pub(crate) fn enter(&mut self, key: &Arc<OwnKey>, mut wish: Wish) -> Result<Came, Kind> {
         if self.rules.patience == Patience::Now {
             wish.patience = Patience::Now;
         }
@@ -89,21 +100,30 @@ impl Lines {
             let line = line.or_insert_with(|| Line::new(Arc::clone(key)));
             line.enter(place, wish, &self.rules, &mut self.books)
         };
-        if let Err(why) = &entered {
-            self.tidy(key);
-            self.books.stats.refuse(why);
-            self.books.news(|| News::Ends(Arc::clone(key), why.clone().into()));
+        match entered {
+            Ok(Some(outcome)) => {
+                self.books.stats.count(&outcome);
+                Ok(Came::Told(outcome))
+            }
+            Ok(None) => Ok(Came::Waits(place)),
+            Err(why) => {
+                self.tidy(key);
+                self.books.stats.refuse(&why);
+                self.books.news(|| News::Ends(Arc::clone(key), why.clone().into()));
+                Err(why)
+            }
         }
-        entered.map(|()| place)
     }
 
     /// The word that was left for a call that has just come; else it is known to wait.
-    pub(crate) fn came(&mut self, key: &Arc<OwnKey>, place: Place) -> Option<Outcome> {
-        let outcome = self.books.hear(place);
-        if outcome.is_none() {
-            self.books.news(|| News::Waits(Arc::clone(key)));
+    pub(crate) fn came(&mut self, key: &Arc<OwnKey>, place: Place) -> Came {
+        match self.books.hear(place) {
+            Some(outcome) => Came::Told(outcome),
+            None => {
+                self.books.news(|| News::Waits(Arc::clone(key)));
+                Came::Waits(place)
+            }
         }
-        outcome
     }
 
     /// The word that was left for a call.
@@ -256,8 +276,11 @@ impl Lines {
         key: &Arc<OwnKey>,
         act: impl FnOnce(&mut Line, &Rules, &mut Books) -> T,
     ) -> Option<T> {
-        let out = act(self.lines.get_mut(key)?, &self.rules, &mut self.books);
-        self.tidy(key);
+        let line = self.lines.get_mut(key)?;
+        let out = act(line, &self.rules, &mut self.books);
+        if line.is_idle() {
+            self.lines.remove(key);
+        }
         Some(out)
     }
 

@@ -1,13 +1,11 @@
 //! What a call holds while it is underway.
 
 use std::fmt;
-use std::sync::Arc;
 
 use tollgate_core::StoreError;
 
-use super::ask::Paid;
-use super::shared::Shared;
-use crate::key::OwnKey;
+use super::paid::Paid;
+use super::stage::Stage;
 
 /// Leave to go, for as long as it is held: dropped, it lets the next one go.
 ///
@@ -51,9 +49,10 @@ impl Permit {
     /// much as has not leaked away since; in a window, all of it, if the window has not ended.
     pub fn give_back(mut self) {
         let paid = std::mem::take(&mut self.paid);
-        self.hold.shared.give_back(&self.hold.key, paid);
-        for hold in &self.before {
-            hold.shared.with(|lines| lines.forgive(&hold.key));
+        let Stage { shared, key } = &self.hold.stage;
+        shared.give_back(key, paid);
+        for Hold { stage, .. } in &self.before {
+            stage.shared.with(|lines| lines.forgive(&stage.key));
         }
     }
 
@@ -74,8 +73,7 @@ impl fmt::Debug for Permit {
 
 /// A place in flight under one key of one throttle; dropped, it is free.
 pub(super) struct Hold {
-    shared: Arc<Shared>,
-    key: Arc<OwnKey>,
+    stage: Stage,
     turn: Passed,
 }
 
@@ -87,30 +85,31 @@ enum Passed {
 }
 
 impl Hold {
-    pub(super) fn new(shared: Arc<Shared>, key: Arc<OwnKey>) -> Hold {
-        Hold { shared, key, turn: Passed::Yes }
+    pub(super) fn new(stage: Stage) -> Hold {
+        Hold { stage, turn: Passed::Yes }
     }
 
     /// One that nobody passes before [`Hold::pass_on`].
-    pub(super) fn with_turn(shared: Arc<Shared>, key: Arc<OwnKey>) -> Hold {
-        Hold { shared, key, turn: Passed::No }
+    pub(super) fn with_turn(stage: Stage) -> Hold {
+        Hold { stage, turn: Passed::No }
     }
 
     /// Lets the next one go, if there is room for it.
     pub(super) fn pass_on(mut self) -> Hold {
         self.turn = Passed::Yes;
-        self.shared.with(|lines| lines.pass_on(&self.key));
+        self.stage.shared.with(|lines| lines.pass_on(&self.stage.key));
         self
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        self.shared.with(|lines| {
+        let Stage { shared, key } = &self.stage;
+        shared.with(|lines| {
             if self.turn == Passed::No {
-                lines.pass_on(&self.key);
+                lines.pass_on(key);
             }
-            lines.release(&self.key);
+            lines.release(key);
         });
     }
 }

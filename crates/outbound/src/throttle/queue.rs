@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::task::Waker;
 
 use super::full::Full;
+use super::places::Places;
 use super::wish::{Place, Wish};
 
 /// A call in a line.
@@ -36,7 +37,7 @@ pub(crate) enum Entered {
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     /// Those that have a place.
-    inside: BTreeMap<Place, Entry>,
+    inside: Places,
     /// Those that are held until there is room, in the order in which they came.
     outside: BTreeMap<u64, (Place, Entry)>,
     /// Who gives way first; kept only where somebody does.
@@ -57,30 +58,30 @@ impl Queue {
 
     /// The one that goes next.
     pub(crate) fn first(&self) -> Option<(Place, &Wish)> {
-        self.inside.first_key_value().map(|(place, entry)| (*place, &entry.wish))
+        self.inside.first().map(|(place, entry)| (place, &entry.wish))
     }
 
     /// The wish of the call that has this place inside.
     pub(crate) fn wish(&self, place: Place) -> Option<&Wish> {
-        self.inside.get(&place).map(|entry| &entry.wish)
+        self.inside.get(place).map(|entry| &entry.wish)
     }
 
     /// The call of this place, inside or outside.
     pub(crate) fn get_mut(&mut self, place: Place) -> Option<&mut Entry> {
         let outside = &mut self.outside;
-        let inside = self.inside.get_mut(&place);
+        let inside = self.inside.get_mut(place);
         inside.or_else(|| outside.get_mut(&place.number).map(|(_, entry)| entry))
     }
 
     /// What all inside would cost with one more at their end, if this place is there.
     pub(crate) fn cost_with_last(&self, place: Place, cost: u64) -> Option<u128> {
-        let is_last = self.inside.last_key_value().is_none_or(|(last, _)| *last < place);
+        let is_last = self.inside.last().is_none_or(|last| last < place);
         is_last.then(|| self.cost.saturating_add(cost.into()))
     }
 
     /// What those inside up to this place cost.
     pub(crate) fn cost_up_to(&self, place: Place) -> u128 {
-        let costs = self.inside.range(..=place).map(|(_, entry)| u128::from(entry.wish.cost));
+        let costs = self.inside.up_to(place).map(|entry| u128::from(entry.wish.cost));
         costs.fold(0, u128::saturating_add)
     }
 
@@ -124,13 +125,13 @@ impl Queue {
     /// The last to go of all, held ones first: for who ends them all.
     pub(crate) fn any(&self) -> Option<Place> {
         let held = self.outside.first_key_value().map(|(_, (place, _))| *place);
-        held.or_else(|| self.inside.last_key_value().map(|(place, _)| *place))
+        held.or_else(|| self.inside.last())
     }
 
     /// The wakers of all, each once.
     pub(crate) fn take_wakers(&mut self) -> impl Iterator<Item = Waker> {
         let outside = self.outside.values_mut().map(|(_, entry)| entry);
-        self.inside.values_mut().chain(outside).filter_map(|entry| entry.waker.take())
+        self.inside.all_mut().chain(outside).filter_map(|entry| entry.waker.take())
     }
 
     fn put(&mut self, place: Place, entry: Entry, full: Full) {
@@ -140,7 +141,7 @@ impl Queue {
     }
 
     fn take(&mut self, place: Place, full: Full) -> Option<Entry> {
-        let entry = self.inside.remove(&place)?;
+        let entry = self.inside.remove(place)?;
         self.cost = self.cost.saturating_sub(entry.wish.cost.into());
         if let Some(rank) = rank(place, &entry, full) {
             self.expendable.remove(&rank);

@@ -6,15 +6,15 @@ use std::time::Duration;
 use tollgate_core::algorithm::Patience;
 use tollgate_core::{Limit, Limiter, Permits, Store};
 
-use super::ask::{Distance, Part};
 use super::event::Listener;
+use super::part::{Distance, Part};
 use super::queue::Bound;
 use crate::key::OwnKey;
 
 /// What holds for all lines of a throttle.
 pub(crate) struct Rules {
     /// The limits that charge every call, if there are any.
-    pub(crate) limiter: Option<Limiter<dyn Store>>,
+    pub(crate) limiter: Option<Arc<Limiter<dyn Store>>>,
     /// Where the store of those limits is.
     pub(crate) distance: Distance,
     /// How many permits of a key may be out at once, in this throttle.
@@ -48,12 +48,11 @@ pub(crate) struct Sharing {
 
 impl Rules {
     pub(crate) fn limits(&self) -> &[Limit] {
-        self.limiter.as_ref().map_or(&[], Limiter::limits)
+        self.limiter.as_ref().map_or(&[], |limiter| limiter.limits())
     }
 
     /// Its limits as those that charge this key.
-    pub(crate) fn part(&self, key: &Arc<OwnKey>) -> Option<Part> {
-        let limiter = self.limiter.clone()?;
-        Some(Part { limiter, key: Arc::clone(key) })
+    pub(crate) fn part<'p>(&'p self, key: &'p Arc<OwnKey>) -> Option<Part<'p>> {
+        Some(Part { limiter: self.limiter.as_ref()?, key })
     }
 }

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use tokio::sync::Notify;
+use tollgate_core::Key;
 
-use super::ask::{self, Distance, Paid, Part};
+use super::ask;
 use super::books::Effects;
 use super::event::Listener;
 use super::lease::Keep;
-use super::lines::Lines;
+use super::lines::{Came, Lines};
+use super::paid::Paid;
+use super::part::{Distance, OwnPart, Part};
 use super::rules::{Rules, Sharing};
 use super::step::{Looks, Step};
-use super::wish::{Outcome, Place, Wish};
+use super::wish::{Answer, Question, Wish};
 use crate::error::Error;
 use crate::key::OwnKey;
 use crate::sync::{Mutex, now, whole};
@@ -25,6 +28,8 @@ const BATCH: usize = 64;
 pub(crate) struct Shared {
     /// A number of its own: who goes through several throttles enters them in this order.
     pub(crate) id: u64,
+    /// Of all calls that have no key.
+    pub(crate) common: Arc<OwnKey>,
     /// Permits it shares with other processes.
     pub(crate) sharing: Option<Sharing>,
     /// Told when a throttle that takes no more calls has none left.
@@ -33,19 +38,11 @@ pub(crate) struct Shared {
     lines: Mutex<Lines>,
 }
 
-/// What becomes of a call right after it has come.
-#[derive(Debug)]
-pub(crate) enum Came {
-    /// It has heard.
-    Told(Outcome),
-    /// It waits.
-    Waits(Place),
-}
-
 impl Shared {
     pub(crate) fn new(id: u64, rules: Rules) -> Shared {
         Shared {
             id,
+            common: Arc::new(Key::from("").into()),
             sharing: rules.sharing.clone(),
             drained: Notify::new(),
             listener: rules.listener.clone(),
@@ -62,7 +59,9 @@ impl Shared {
         let effects = lines.effects();
         let is_drained = lines.is_drained();
         drop(lines);
-        self.follow(effects);
+        if let Some(effects) = effects {
+            self.follow(effects);
+        }
         if is_drained {
             self.drained.notify_waiters();
         }
@@ -82,10 +81,13 @@ impl Shared {
     /// A call comes.
     pub(crate) fn enter(self: &Arc<Self>, key: &Arc<OwnKey>, wish: Wish) -> Result<Came, Error> {
         self.with(|lines| {
-            let place = lines.enter(key, wish)?;
+            let place = match lines.enter(key, wish)? {
+                Came::Waits(place) => place,
+                told @ Came::Told(_) => return Ok(told),
+            };
             while let Step::More = look(lines, key, Looks::Passer) {}
             lines.stir(key);
-            Ok(lines.came(key, place).map_or(Came::Waits(place), Came::Told))
+            Ok(lines.came(key, place))
         })
     }
 
@@ -108,8 +110,8 @@ impl Shared {
     }
 
     /// The limits of this throttle as those that charge this key.
-    pub(crate) fn part(self: &Arc<Self>, key: &Arc<OwnKey>) -> Option<Part> {
-        self.with(|lines| lines.rules().part(key))
+    pub(crate) fn part(self: &Arc<Self>, key: &Arc<OwnKey>) -> Option<OwnPart> {
+        self.with(|lines| lines.rules().part(key).map(Part::keep))
     }
 }
 
@@ -124,19 +126,18 @@ fn look(lines: &mut Lines, key: &Arc<OwnKey>, looks: Looks<'_>) -> Step {
     for _ in 0..BATCH {
         let step = lines.step(key, looks);
         let Step::Ask(question) = &step else { return step };
-        let own;
-        let (parts, distance) = match &question.terms {
-            Some(terms) => (terms.parts(), terms.distance()),
-            None => {
-                own = lines.rules().part(key);
-                (own.as_slice(), lines.rules().distance)
-            }
-        };
-        if distance == Distance::Away {
-            return step;
-        }
-        let answer = ask::ask_now(parts, question.cost, question.patience);
+        let Some(answer) = ask_here(lines.rules(), key, question) else { return step };
         lines.answered(key, answer);
     }
     Step::More
+}
+
+/// What stores in this process answer; nothing where one of them is elsewhere.
+fn ask_here(rules: &Rules, key: &Arc<OwnKey>, question: &Question) -> Option<Answer> {
+    let (parts, distance) = match &question.terms {
+        Some(terms) => (terms.parts(), terms.distance()),
+        None => (rules.part(key).into_iter().collect(), rules.distance),
+    };
+    let is_here = distance == Distance::Here;
+    is_here.then(|| ask::ask_now(&parts, question.cost, question.patience))
 }

@@ -6,7 +6,8 @@ use tokio::time::Instant;
 use tollgate_core::Span;
 use tollgate_core::algorithm::Patience;
 
-use super::ask::{Paid, Terms};
+use super::ask::Terms;
+use super::paid::Paid;
 use super::priority::Priority;
 use crate::error::Kind;
 

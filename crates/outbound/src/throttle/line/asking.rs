@@ -4,12 +4,15 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
+use tollgate_core::Span;
 
 use super::due::too_late;
 use super::{Line, Turn};
 use crate::error::Kind;
-use crate::throttle::ask::{Distance, Paid};
+use crate::throttle::ask::ask_now;
 use crate::throttle::books::Books;
+use crate::throttle::paid::Paid;
+use crate::throttle::part::Distance;
 use crate::throttle::rules::Rules;
 use crate::throttle::step::{Looks, Step, Worker};
 use crate::throttle::wish::{Answer, Outcome, Place, Question, Wants, Wish};
@@ -84,6 +87,24 @@ impl Line {
         }
         self.rouse_keeper(rules, books);
         step
+    }
+
+    /// What a store in this process says of a call that comes when nobody waits and a permit is free;
+    /// nothing, where it has to wait before it can be asked for.
+    pub(super) fn pass(&self, wish: &Wish, rules: &Rules, books: &Books) -> Option<Answer> {
+        let comes_first = matches!(wish.wants, Wants::Own)
+            && matches!(self.asking, Asking::Nobody)
+            && self.queue.is_empty()
+            && self.turn == Turn::Free
+            && self.has_room(rules, books);
+        if !comes_first || self.refused_for(books).is_some() {
+            return None;
+        }
+        if !needs_store(wish, rules) {
+            return Some(Answer::Passes(Span::ZERO, Paid::nothing()));
+        }
+        let part = rules.part(&self.key).filter(|_| is_local(wish, rules))?;
+        Some(ask_now(&[part], wish.cost, wish.patience))
     }
 
     /// Takes the store's answer to what [`Line::step`] asked.

@@ -86,9 +86,12 @@ impl Line {
     }
 
     pub(super) fn rouse_keeper(&mut self, rules: &Rules, books: &mut Books) {
+        if rules.sharing.is_none() {
+            return;
+        }
         let wanted = self.wanted(rules);
         let is_over = self.queue.is_empty() && wanted == 0 && self.lease.is_over(books.now);
-        if rules.sharing.is_some() && (is_over || self.lease.is_news(wanted)) {
+        if is_over || self.lease.is_news(wanted) {
             books.effects.wakes.extend(self.keeper.wake());
         }
     }
