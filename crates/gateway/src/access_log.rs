@@ -14,7 +14,8 @@ use crate::{Ended, interrupt};
 #[derive(Debug, Args)]
 pub(crate) struct AccessLog {
     /// Access logs: files, patterns of files between quotes, or `-` for standard input; plain, gzip or
-    /// zstd. Parts of one log may be given in any order.
+    /// zstd; in UTF-8, with or without a byte order mark; lines end by LF, CRLF or CR. Parts of one log
+    /// may be given in any order.
     #[arg(required = true, value_name = "LOG")]
     logs: Vec<String>,
     /// The format of the logs, instead of the one that is recognised: common, combined, host-common,

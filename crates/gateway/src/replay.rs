@@ -67,7 +67,8 @@ Examples:
 Exit codes:
   0  the log was replayed, whatever became of its requests, or whoever reads what is printed
      (`head`, say) has read enough
-  1  a log cannot be read, or has no format that is known, or the page cannot be written
+  1  a log cannot be read, has no format that is known, or another than `--log-format` says; or
+     the page cannot be written
   2  the file of limits, or the command line, cannot be used
   130  it was interrupted, as by Ctrl-C; 143 when it was told to end";
 

@@ -68,8 +68,9 @@ Then see whom the limits would hit: tollgate replay access.log --config limits.t
 
 Exit codes:
   0  limits are proposed for all groups of requests
-  1  a log cannot be read, has no format that is known, or says too little: for some group, or
-     for all, no limit is proposed, and the output says why; or the file cannot be written
+  1  a log cannot be read, has no format that is known, or another than `--log-format` says; or
+     it says too little: for some group, or for all, no limit is proposed, and the output says
+     why; or the file cannot be written
   2  the command line, or a file of limits, cannot be used
   130  it was interrupted, as by Ctrl-C; 143 when it was told to end";
 

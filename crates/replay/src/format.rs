@@ -115,6 +115,11 @@ impl Format {
         best.map(|(_, format, known)| (format, known))
     }
 
+    /// Whether its lines have fields by names.
+    pub(crate) fn has_names(self) -> bool {
+        matches!(self, Format::Json | Format::Caddy | Format::Traefik | Format::Envoy)
+    }
+
     /// Whether lines of these fields that could be read in it are of another format in truth.
     fn tells_less(self, known: &[Field]) -> bool {
         let is_combined = matches!(self, Format::Combined | Format::HostCombined);

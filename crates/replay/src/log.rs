@@ -1,5 +1,6 @@
 //! A log: its sources, their formats, and its lines in the order of time.
 
+mod beginning;
 mod feed;
 
 use std::cell::Cell;
@@ -11,9 +12,10 @@ use tollgate_policy::KeyPart;
 
 use crate::entry::Entry;
 use crate::error::ReplayError;
-use crate::format::{Field, Fields, Format, Parser, Unreadable};
+use crate::format::{Field, Fields, Format, Unreadable};
 use crate::order::{Disorder, Order, Window};
 use crate::source::{Lines, Source};
+use beginning::{Seen, first_unreadable};
 use feed::{Feed, Step};
 
 /// How a log is read.
@@ -50,6 +52,8 @@ pub struct Part {
     pub format: Option<Format>,
     /// When it begins.
     pub begins: Option<Tick>,
+    /// What its lines are like, if they are not of the format that was said.
+    looks_like: Option<Format>,
     source: Source,
     /// What gives its lines once, as pipes do, stays open.
     opened: Option<Lines>,
@@ -102,13 +106,11 @@ impl LogSummary {
 }
 
 impl Log {
-    /// How many of the first lines say what format a source has, if any of them can be read.
-    const JUDGED: usize = 64;
-
     /// Opens each source, and looks at how it begins.
     ///
     /// # Errors
-    /// When a source cannot be opened, standard input is named twice, or none has a format that is known.
+    /// When a source cannot be opened, standard input is named twice, none has a format that is known, or no
+    /// line at the beginning of any is of the format that is said and tells which fields there are.
     pub fn open(sources: Vec<Source>, options: LogOptions) -> Result<Log, ReplayError> {
         if sources.iter().filter(|source| **source == Source::Stdin).count() > 1 {
             let twice = io::Error::other("it is named twice, and can be read once");
@@ -116,27 +118,37 @@ impl Log {
         }
         let read = Rc::new(Cell::new(0));
         let mut known: Option<Vec<Field>> = None;
-        let (mut parts, mut strange) = (Vec::new(), None);
+        let (mut parts, mut strange, mut other) = (Vec::new(), None, None);
         for source in sources {
             let again = source.begins_anew();
             // What is read twice shall not count twice.
             let counter = if again { Rc::default() } else { read.clone() };
             let mut lines = source.open(counter)?;
-            let seen = Seen::of(lines.head(), &options);
-            if let Some(fields) = seen.fields {
+            let (head, end) = lines.head();
+            let Seen { format, fields, begins, strange: first, looks_like } =
+                Seen::of(head, end, &options);
+            if let (Some(format), None, None) = (format, &fields, &other) {
+                let lines = head.split(|byte| *byte == end);
+                let lines = first_unreadable(&source.to_string(), lines, format, &options);
+                other = Some(ReplayError::none_read(options.format, lines, looks_like));
+            }
+            if let Some(fields) = fields {
                 known = Some(match known {
                     None => fields,
                     Some(known) => known.into_iter().filter(|f| fields.contains(f)).collect(),
                 });
             }
-            strange = strange.or(seen.strange.map(|line| (source.to_string(), line)));
+            strange = strange.or(first.map(|line| (source.to_string(), line)));
             let opened = (!again).then_some(lines);
-            let (name, format) = (source.to_string(), seen.format);
-            parts.push(Part { name, format, begins: seen.begins, source, opened });
+            let name = source.to_string();
+            parts.push(Part { name, format, begins, looks_like, source, opened });
         }
         let first = parts.iter().find_map(|part| part.format);
         if let (None, Some((name, line))) = (first, strange) {
             return Err(ReplayError::unrecognised(&name, &line));
+        }
+        if let (None, Some(error)) = (&known, other) {
+            return Err(error);
         }
         // One that is not recognised is read like its neighbours, and its lines are counted.
         parts.iter_mut().for_each(|part| part.format = part.format.or(first));
@@ -171,7 +183,7 @@ impl Log {
     /// time the number of bytes that were read, compressed as they are.
     ///
     /// # Errors
-    /// When a source cannot be opened any more.
+    /// When a source cannot be opened any more, or there are lines and none can be read.
     pub fn read(
         self,
         mut progress: impl FnMut(u64),
@@ -180,6 +192,7 @@ impl Log {
         let Log { parts, options, read, .. } = self;
         let mut order = Order::new(options.window);
         let mut summary = LogSummary::default();
+        let looks_like = parts.iter().find_map(|part| part.looks_like);
         let mut waiting = parts.into_iter().peekable();
         let mut feeds: Vec<Feed> = Vec::new();
         let mut told = 0;
@@ -231,55 +244,13 @@ impl Log {
                 summary.cut_short.extend(feeds.swap_remove(nth).end());
             }
         }
+        if summary.entries == 0 && summary.unreadable > 0 {
+            let lines = summary.first_unreadable;
+            return Err(ReplayError::none_read(options.format, lines, looks_like));
+        }
         summary.disorder = order.finish(&mut decide);
         summary.bytes = read.get();
         progress(summary.bytes);
         Ok(summary)
-    }
-}
-
-/// What the beginning of a source tells.
-struct Seen {
-    format: Option<Format>,
-    fields: Option<Vec<Field>>,
-    begins: Option<Tick>,
-    /// Its first line, if nobody knows the format.
-    strange: Option<Vec<u8>>,
-}
-
-impl Seen {
-    fn of(head: &[u8], options: &LogOptions) -> Seen {
-        // What stands behind the last end may be cut off.
-        let whole =
-            memchr::memrchr(b'\n', head).map_or(head, |end| head.get(..end).unwrap_or(head));
-        let lines = whole.split(|byte| *byte == b'\n').map(|line| line.trim_ascii_end());
-        let all: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).collect();
-        let first = all.get(..Log::JUDGED).unwrap_or(&all);
-        let seen = [first, &all].into_iter().find_map(|lines| Seen::in_lines(lines, options));
-        seen.unwrap_or_else(|| Seen::in_none(&all, options))
-    }
-
-    fn in_lines(lines: &[&[u8]], options: &LogOptions) -> Option<Seen> {
-        let given = options.format.as_slice();
-        let formats = if given.is_empty() { &Format::ALL } else { given };
-        let lines = lines.iter().copied();
-        let (format, fields) =
-            Format::among(formats, lines.clone(), &options.fields, &options.wanted)?;
-        let mut parser = Parser::new(format, &options.fields, &options.wanted);
-        let times = lines.filter_map(|line| Some(parser.parse(line).ok()?.at));
-        Some(Seen {
-            format: Some(format),
-            begins: times.min(),
-            fields: Some(fields),
-            strange: None,
-        })
-    }
-
-    /// None of its lines can be read; further behind some may.
-    fn in_none(lines: &[&[u8]], options: &LogOptions) -> Seen {
-        let strange = lines.first().map(|line| line.to_vec());
-        let format = options.format.filter(|_| strange.is_some());
-        let fields = format.map(|format| format.fields(Vec::new()));
-        Seen { format, fields: fields.filter(|fields| !fields.is_empty()), begins: None, strange }
     }
 }

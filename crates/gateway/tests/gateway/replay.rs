@@ -110,3 +110,22 @@ fn bounds_of_the_command_line_are_told() {
         assert!(complaints.contains(expected), "{complaints}");
     }
 }
+
+#[test]
+fn a_log_of_another_format_than_is_said_ends_with_1() {
+    let log = Scratch::new("access.log", LOG);
+    let limits = Scratch::new("limits.toml", LIMITS);
+    let replay = ["replay", log.path(), "--config", limits.path(), "--log-format", "json"];
+    for arguments in [&replay[..], &["tune", log.path(), "--log-format", "json"]] {
+        let output = run(arguments);
+        let (told, complaints) = text(&output);
+        assert_eq!((output.status.code(), told.as_str()), (Some(1), ""), "{complaints}");
+        for part in [
+            "tollgate: no line of the log can be read as JSON lines",
+            ":1: expected one JSON object: 2001:db8:7:1::1",
+            "it looks like common log format",
+        ] {
+            assert!(complaints.contains(part), "`{part}` is missing in:\n{complaints}");
+        }
+    }
+}

@@ -39,10 +39,12 @@ impl Feed {
         options: &LogOptions,
         read: Rc<Cell<u64>>,
     ) -> Result<Feed, ReplayError> {
-        let lines = match part.opened {
+        let mut lines = match part.opened {
             Some(lines) => lines,
             None => part.source.open(read)?,
         };
+        // It tells by what lines end.
+        lines.head();
         // One without a format has no lines.
         let format = part.format.unwrap_or(Format::Combined);
         let parser = Parser::new(format, &options.fields, &options.wanted);

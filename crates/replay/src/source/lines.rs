@@ -16,6 +16,10 @@ pub(crate) struct Lines {
     last: usize,
     ended: bool,
     fault: Option<io::Error>,
+    /// By what lines end: LF, if there is one at the beginning, or CR.
+    line_end: u8,
+    /// Whether a byte order mark may still come.
+    may_be_marked: bool,
 }
 
 impl fmt::Debug for Lines {
@@ -46,16 +50,23 @@ impl Lines {
             last: 0,
             ended: false,
             fault: None,
+            line_end: b'\n',
+            may_be_marked: true,
         }
     }
 
-    /// What the input begins with, as far as it fits the buffer, which grows for a long first line;
-    /// nothing is used up.
-    pub(crate) fn head(&mut self) -> &[u8] {
+    /// What the input begins with, as far as it fits the buffer, which grows for a long first line, and by
+    /// what its lines end; nothing is used up. To be asked before the first line.
+    pub(crate) fn head(&mut self) -> (&[u8], u8) {
         while !self.ended && (self.end < self.buffer.len() || self.may_grow_for_a_line()) {
             self.fill();
         }
-        self.buffer.get(self.start..self.end).unwrap_or_default()
+        let head = self.buffer.get(self.start..self.end).unwrap_or_default();
+        // A CR among lines that end by LF may stand in one of them.
+        if memchr::memchr(b'\n', head).is_none() && memchr::memchr(b'\r', head).is_some() {
+            self.line_end = b'\r';
+        }
+        (head, self.line_end)
     }
 
     fn may_grow_for_a_line(&self) -> bool {
@@ -66,7 +77,7 @@ impl Lines {
     pub(crate) fn next(&mut self) -> Option<Read<'_>> {
         loop {
             let unread = self.buffer.get(self.searched..self.end).unwrap_or_default();
-            if let Some(at) = memchr::memchr(b'\n', unread) {
+            if let Some(at) = memchr::memchr(self.line_end, unread) {
                 let (from, to) = (self.start, self.searched + at);
                 self.start = to + 1;
                 self.searched = self.start;
@@ -115,7 +126,7 @@ impl Lines {
             }
             self.fill();
             let unread = self.buffer.get(SHOWN..self.end).unwrap_or_default();
-            if let Some(at) = memchr::memchr(b'\n', unread) {
+            if let Some(at) = memchr::memchr(self.line_end, unread) {
                 self.start = SHOWN + at + 1;
                 self.searched = self.start;
                 break;
@@ -139,7 +150,12 @@ impl Lines {
         let room = self.buffer.get_mut(self.end..).unwrap_or_default();
         match self.input.read(room) {
             Ok(0) => self.ended = true,
-            Ok(bytes) => self.end += bytes,
+            Ok(bytes) => {
+                self.end += bytes;
+                if self.may_be_marked {
+                    self.skip_mark();
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => {
                 self.ended = true;
@@ -147,7 +163,19 @@ impl Lines {
             }
         }
     }
+
+    /// Passes over a byte order mark at the beginning, once there is enough to tell.
+    fn skip_mark(&mut self) {
+        let begin = self.buffer.get(..self.end).unwrap_or_default();
+        if begin.starts_with(MARK) {
+            (self.start, self.searched) = (MARK.len(), MARK.len());
+        }
+        self.may_be_marked = begin.len() < MARK.len();
+    }
 }
+
+/// The byte order mark of UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How much is kept of a line that is too long.
 const SHOWN: usize = 160;
@@ -161,7 +189,12 @@ mod tests {
     use super::*;
 
     fn lines(text: &[u8]) -> Vec<Option<Vec<u8>>> {
-        let mut lines = Lines::of(Box::new(Cursor::new(text.to_vec())));
+        lines_of(Box::new(Cursor::new(text.to_vec())))
+    }
+
+    fn lines_of(input: Box<dyn io::Read>) -> Vec<Option<Vec<u8>>> {
+        let mut lines = Lines::of(input);
+        lines.head();
         let mut all = Vec::new();
         while let Some(line) = lines.next() {
             all.push(match line {
@@ -191,9 +224,44 @@ mod tests {
     }
 
     #[test]
+    fn lines_end_by_cr_where_none_ends_by_lf() {
+        let expected: Vec<_> = ["one", "", "two"].map(|l| Some(l.into())).into();
+        assert_eq!(lines(b"one\r\rtwo"), expected);
+        assert_eq!(lines(b"one\r\rtwo\r"), expected);
+        let long = [&vec![b'x'; Lines::LONGEST + 1][..], b"\rshort\r"].concat();
+        assert_eq!(lines(&long), [None, Some(b"short".to_vec())]);
+        assert_eq!(lines(b"o\rne\r\ntwo"), [Some(b"o\rne".to_vec()), Some(b"two".to_vec())]);
+    }
+
+    /// Gives a byte at a time.
+    struct Slow(Cursor<Vec<u8>>);
+
+    impl io::Read for Slow {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.0.read(&mut buffer[..1])
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_passed_over_at_the_beginning_alone() {
+        let mark = "\u{feff}";
+        for text in
+            [format!("{mark}a\n{mark}b"), format!("{mark}{mark}b"), format!("a{mark}"), mark.into()]
+        {
+            let bare = text.strip_prefix(mark).unwrap_or(&text);
+            let expected: Vec<_> = bare.lines().map(|line| Some(line.into())).collect();
+            assert_eq!(lines(text.as_bytes()), expected, "{text:?}");
+            let slow = Slow(Cursor::new(text.into_bytes()));
+            assert_eq!(lines_of(Box::new(slow)), expected);
+        }
+        // The beginning of a mark is none.
+        assert_eq!(lines(b"\xef\xbb"), [Some(b"\xef\xbb".to_vec())]);
+    }
+
+    #[test]
     fn the_head_is_not_used_up() {
         let mut lines = Lines::of(Box::new(Cursor::new(b"a\nb\n".to_vec())));
-        assert_eq!(lines.head(), b"a\nb\n");
+        assert_eq!(lines.head(), (&b"a\nb\n"[..], b'\n'));
         assert_eq!(lines.next(), Some(Read::Line(b"a")));
     }
 
@@ -202,15 +270,16 @@ mod tests {
         let mut text = vec![b'x'; 2 * Lines::LONGEST];
         text.push(b'\n');
         let mut lines = Lines::of(Box::new(Cursor::new(text)));
-        assert!(lines.head().contains(&b'\n'));
+        assert!(lines.head().0.contains(&b'\n'));
         let mut endless = Lines::of(Box::new(io::repeat(b'x')));
-        assert_eq!(endless.head().len(), 4 * Lines::LONGEST);
+        assert_eq!(endless.head().0.len(), 4 * Lines::LONGEST);
     }
 
     proptest! {
         #[test]
         fn lines_are_those_of_a_split(parts in proptest::collection::vec("[a-z\r]{0,40}", 0..60)) {
-            let text = parts.join("\n");
+            // Without an end of its kind a text may be lines that end by CR.
+            let text = parts.join("\n") + "\n" + &parts.concat();
             let split = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
             let mut expected: Vec<_> = split.map(|line| Some(line.as_bytes().to_vec())).collect();
             // What stands behind the last end is a line only if there is something.

@@ -11,6 +11,7 @@
 mod allocations;
 mod browser;
 mod compare;
+mod hidden;
 mod limits;
 mod live;
 mod page;

@@ -202,3 +202,105 @@ fn a_format_that_is_given_tells_its_fields_before_a_line_is_read() {
     assert_eq!(replayed.lacks, []);
     assert!(replayed.tally.totals.refused > 0);
 }
+
+/// A log that is said to be of this format.
+fn said(format: Format, sources: Vec<Source>) -> Result<Replayed, tollgate_replay::ReplayError> {
+    let options = LogOptions { format: Some(format), ..LogOptions::default() };
+    let log = Log::open(sources, options)?;
+    replay(log, policy(LIMITS), "limits.toml", ReplayOptions::default(), |_| (), |_| ())
+}
+
+#[test]
+fn a_log_of_another_format_than_is_said_is_an_error_that_names_its_own() {
+    let folder = Folder::new();
+    let json =
+        r#"{"ts":1431857103.5,"request":{"client_ip":"192.0.2.7","method":"GET","uri":"/"}}"#;
+    for (name, text, format, parts) in [
+        (
+            "common.log",
+            lines(7),
+            Format::Json,
+            [
+                "as JSON lines, which `--log-format json` says",
+                "common.log:1: expected one JSON object: 192.0.2.7 - - [17/May/2015:00:00:00",
+                "it looks like common log format; expected no `--log-format`, or `--log-format common`",
+            ],
+        ),
+        (
+            "caddy.json",
+            format!("{json}\n"),
+            Format::Combined,
+            [
+                "as combined log format",
+                "caddy.json:1: expected a client at the beginning: {\"ts\"",
+                "`--log-format caddy`",
+            ],
+        ),
+        (
+            "own.json",
+            "{\"when\":1,\"who\":\"192.0.2.7\"}\n".to_owned(),
+            Format::Json,
+            ["as JSON lines", "expected a field that tells the time: {\"when\"", "by `--field`"],
+        ),
+        (
+            "prose.txt",
+            "one\ntwo\n".to_owned(),
+            Format::Common,
+            ["as common log format", "prose.txt:2: expected", "no format that is known"],
+        ),
+    ] {
+        let error = said(format, vec![folder.file(name, text)]).unwrap_err();
+        assert!(error.is_unrecognised());
+        let told = error.to_string();
+        for part in parts {
+            assert!(told.contains(part), "`{part}` is missing in:\n{told}");
+        }
+        // The first few lines alone, before a line is read or behind all.
+        assert!(told.lines().count() <= 7, "{told}");
+    }
+    // Beside one that can be read, its lines are counted.
+    let sources = vec![folder.file("one", lines(3)), folder.file("other", format!("{json}\n"))];
+    let log = said(Format::Common, sources).unwrap().log;
+    assert_eq!((log.entries, log.unreadable), (3, 1));
+    assert_eq!(said(Format::Json, vec![folder.file("empty.log", "\n")]).unwrap().log.lines, 0);
+    // What a log of JSON has is known before it is read, or it is not read at all.
+    let options = LogOptions { format: Some(Format::Json), ..LogOptions::default() };
+    let error = Log::open(vec![folder.file("common.log", lines(7))], options).unwrap_err();
+    assert!(error.is_unrecognised() && error.to_string().contains("common.log:5:"), "{error}");
+}
+
+#[test]
+fn marks_at_the_beginning_and_other_ends_of_lines_change_nothing() {
+    let folder = Folder::new();
+    let text = lines(40_000);
+    let marked = format!("\u{feff}{text}");
+    let cr = text.replace('\n', "\r");
+    let plain = read(vec![folder.file("plain.log", &text)]);
+    let (name, counted) = plain.tally.clients().top(1, |client| client.requests)[0];
+    for (file, bytes) in [
+        ("marked.log", marked.clone().into_bytes()),
+        ("marked.gz", gzip(marked.as_bytes())),
+        ("cr.log", cr.clone().into_bytes()),
+        ("cr.zst", zstd(cr.as_bytes())),
+        ("both.log", format!("\u{feff}{cr}").into_bytes()),
+    ] {
+        let other = read(vec![folder.file(file, bytes)]);
+        assert_eq!(other.sources[0].1, Some(Format::Common), "{file}");
+        assert_eq!((other.log.lines, other.log.unreadable), (40_000, 0), "{file}");
+        assert_eq!(other.tally.totals, plain.tally.totals, "{file}");
+        assert_eq!(other.tally.clients().get(name), Some(counted), "{file}");
+    }
+}
+
+#[test]
+fn utf_16_is_told() {
+    let folder = Folder::new();
+    let text: Vec<u16> = format!("\u{feff}{}", lines(3)).encode_utf16().collect();
+    for (name, bytes) in [
+        ("le.log", text.iter().flat_map(|unit| unit.to_le_bytes()).collect::<Vec<u8>>()),
+        ("be.log", text.iter().flat_map(|unit| unit.to_be_bytes()).collect()),
+    ] {
+        let error = open(&policy(LIMITS), vec![folder.file(name, bytes)]).unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains("is UTF-16; expected UTF-8"), "{error}");
+    }
+}
