@@ -1,7 +1,7 @@
 //! What a bucket would have refused, by the rule that decides live.
 
-use tollgate_core::{Limit, Mode, Quota, Tick};
-use tollgate_memory::Single;
+use tollgate_core::algorithm::{Moment, Patience, Rule, State, WordRule};
+use tollgate_core::{Key, Limit, Quota, Tick};
 
 use super::gather::Arrival;
 use super::outliers::Standing;
@@ -155,15 +155,11 @@ impl Lane<'_> {
 
     /// The most it ever has used at once under a limit that refuses it nothing, and when that was.
     fn need(&self, limit: &Limit) -> (u64, Tick) {
-        // Most keys come once, and a bucket is not made for each of them.
-        if let [only] = self.arrivals {
-            return (1, only.at);
-        }
-        let single = Single::new(limit.clone());
+        let Some(mut bucket) = Bucket::of(limit) else { return (0, Tick::EPOCH) };
         let mut most = (0, Tick::EPOCH);
         for arrival in self.arrivals {
-            let decision = single.decide_at(arrival.at, Mode::Charge, 1);
-            let used = limit.capacity().saturating_sub(decision.remaining());
+            bucket.admits(arrival.at);
+            let used = bucket.used(arrival.at);
             if used > most.0 {
                 most = (used, arrival.at);
             }
@@ -175,13 +171,49 @@ impl Lane<'_> {
         if self.len() <= limit.capacity() {
             return 0;
         }
-        let single = Single::new(limit.clone());
+        let Some(mut bucket) = Bucket::of(limit) else { return 0 };
         let mut refused = 0;
         for arrival in self.arrivals {
-            let denied = single.decide_at(arrival.at, Mode::Charge, 1).is_denied();
-            refused += u64::from(denied && arrival.at >= from);
+            let admitted = bucket.admits(arrival.at);
+            refused += u64::from(!admitted && arrival.at >= from);
         }
         refused
+    }
+}
+
+/// The bucket of one key. It is what a store keeps of it, without the store: that is needed some forty
+/// times for each key, and knows one request at a time.
+struct Bucket<'l> {
+    limit: &'l Limit,
+    rule: &'l WordRule,
+    state: State,
+}
+
+impl<'l> Bucket<'l> {
+    /// An empty one; `None` for a rule that is none of buckets, which no limit here has.
+    fn of(limit: &'l Limit) -> Option<Bucket<'l>> {
+        match limit.rule() {
+            Rule::Words(rule) => Some(Bucket { limit, rule, state: State::FRESH }),
+            Rule::Log(_) => None,
+        }
+    }
+
+    /// Whether a request passes, which is then charged.
+    fn admits(&mut self, at: Tick) -> bool {
+        let step = self.rule.ask(self.state, self.moment(at), 1, Patience::Wait);
+        self.state = step.next;
+        step.ruling.passes()
+    }
+
+    /// How much of it is used.
+    fn used(&self, at: Tick) -> u64 {
+        let left = self.rule.room(self.state, self.moment(at), Patience::Wait);
+        self.limit.capacity().saturating_sub(left)
+    }
+
+    fn moment(&self, at: Tick) -> Moment {
+        // A bucket's windows begin with whoever comes, whatever the key.
+        self.limit.moment(at, &Key::Bytes(b""))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Quotas proposed from logs, and held to what they promise.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
@@ -105,25 +106,40 @@ fn the_least_burst_is_the_least() {
     let tuned = tuned(vec![sample()], options);
     let group = &tuned.groups[0];
     let outliers: Vec<&str> = tuned.outliers.iter().map(|outlier| outlier.label.as_str()).collect();
-    for point in &group.frontier {
-        let mut refused = [0, 0];
-        for (at, burst) in [point.least_burst - 1, point.least_burst].into_iter().enumerate() {
-            if burst == 0 {
-                refused[at] = u64::MAX;
-                continue;
+    // All in one replay, where each only watches.
+    let mut limits = String::new();
+    for (nth, point) in group.frontier.iter().enumerate() {
+        for burst in [point.least_burst - 1, point.least_burst] {
+            if burst > 0 {
+                limits += &watching(&format!("{nth} {burst}"), (&point.rate(), burst), "");
             }
-            let limits =
-                format!("[[limit]]\nname = \"a\"\nrate = \"{}\"\nburst = {burst}\n", point.rate());
-            replayed(&limits, vec![sample()], ReplayOptions::default(), |decided| {
-                let is_ordinary = !outliers.contains(&decided.client.to_string().as_str());
-                let is_refused = decided.outcome.fate() == tollgate_replay::Fate::Refused;
-                refused[at] += u64::from(is_ordinary && is_refused);
-            });
         }
+    }
+    let mut refused: HashMap<String, u64> = HashMap::new();
+    replayed(&limits, vec![sample()], ReplayOptions::default(), |decided| {
+        let is_ordinary = !outliers.contains(&decided.client.to_string().as_str());
+        let Outcome::Limited(decision) = &decided.outcome else { return };
+        for answer in decision.answers().filter(|answer| !answer.verdict().passes()) {
+            *refused.entry(answer.limit().name().to_owned()).or_default() += u64::from(is_ordinary);
+        }
+    });
+    for (nth, point) in group.frontier.iter().enumerate() {
+        let refused = |burst| match burst {
+            0 => u64::MAX,
+            _ => refused.get(&format!("{nth} {burst}")).copied().unwrap_or(0),
+        };
+        let refused = [point.least_burst - 1, point.least_burst].map(refused);
         let allowed = tuned.target.of(group.requests.ordinary);
         assert!(refused[1] <= allowed && refused[0] > allowed, "{point:?}: {refused:?}");
     }
     assert!(group.frontier.len() > 3, "{:?}", group.frontier);
+}
+
+/// A limit that only watches, and so is decided as if it were alone.
+fn watching(name: &str, (rate, burst): (&str, u64), when: &str) -> String {
+    format!(
+        "[[limit]]\nname = \"{name}\"\nrate = \"{rate}\"\nburst = {burst}\nshadow = true\n{when}\n"
+    )
 }
 
 #[test]
@@ -186,29 +202,30 @@ fn machines_of_the_real_log_are_told_and_people_are_not() {
 fn the_second_half_is_counted_on_from_the_first() {
     let tuned = tuned(vec![sample()], TuneOptions::default());
     let (middle, mut requests) = (middle(), 0);
+    let mut limits = String::new();
     for group in &tuned.groups {
-        let Held::Told { point, requests: half, refused } = group.held else {
+        let Held::Told { point, requests: half, .. } = group.held else {
             panic!("{:?}", group.held)
         };
         requests += half.all();
-        let limit = format!(
-            "[[limit]]\nname = \"a\"\nrate = \"{}\"\nburst = {}\nwhen = {}\n",
-            point.rate(),
-            point.burst(),
-            match &group.place {
-                Place::Pattern { pattern, .. } => format!("{{ path = \"{pattern}\" }}"),
-                Place::Others { except } => format!("{{ not = {{ path = {except:?} }} }}"),
-            }
-        );
-        let (mut seen, mut late) = (0, 0);
-        replayed(&limit, vec![sample()], ReplayOptions::default(), |decided| {
-            let is_late = middle <= decided.entry.at;
-            let is_refused =
-                matches!(&decided.outcome, Outcome::Limited(decision) if decision.is_denied());
-            seen += u64::from(is_late && decided.matches.is_some());
-            late += u64::from(is_late && is_refused);
-        });
-        assert_eq!((seen, late), (half.all(), refused.all()), "{}", group.name);
+        let when = match &group.place {
+            Place::Pattern { pattern, .. } => format!("when = {{ path = \"{pattern}\" }}"),
+            Place::Others { except } => format!("when = {{ not = {{ path = {except:?} }} }}"),
+        };
+        limits += &watching(&group.name, (&point.rate(), point.burst()), &when);
+    }
+    let mut late: HashMap<String, (u64, u64)> = HashMap::new();
+    replayed(&limits, vec![sample()], ReplayOptions::default(), |decided| {
+        let Outcome::Limited(decision) = &decided.outcome else { return };
+        for answer in decision.answers().filter(|_| middle <= decided.entry.at) {
+            let (seen, refused) = late.entry(answer.limit().name().to_owned()).or_default();
+            *seen += 1;
+            *refused += u64::from(!answer.verdict().passes());
+        }
+    });
+    for group in &tuned.groups {
+        let Held::Told { requests: half, refused, .. } = group.held else { continue };
+        assert_eq!(late[&group.name], (half.all(), refused.all()), "{}", group.name);
     }
     assert!((4_998..=5_010).contains(&requests), "{requests}");
 }
