@@ -1,4 +1,5 @@
-//! Replaying two million lines of an access log, beside programs that read the same file for less.
+//! Replaying two million lines of an access log, and proposing limits from them, beside programs that
+//! read the same file for less.
 //!
 //! The log is the real one that the tests run on, repeated with its days moved on. Each program has one
 //! core to itself and runs in turn with the others; the medians of wall time and of processor time count.
@@ -15,6 +16,8 @@ use crate::machine;
 /// 10,000 lines each.
 const COPIES: u64 = 200;
 const ROUNDS: usize = 5;
+/// The one that is told of.
+const REPLAY: &str = "`tollgate replay`";
 const SAMPLE: &str = "../crates/replay/data/website-2015-05.access.log";
 
 const LIMITS: &str = r#"
@@ -67,21 +70,27 @@ impl Replays {
         let lines = write_log(&log)?;
         fs::write(&limits, LIMITS)?;
         let (log, limits) = (shown(&log), shown(&limits));
-        let commands: [(&str, Vec<&str>); 4] = [
+        let page = shown(&folder.join("page.html"));
+        let replay = [program, "replay", &log, "--config", &limits];
+        let commands: [(&str, Vec<&str>); 6] = [
             ("`wc -l`", vec!["wc", "-l", &log]),
             ("`awk '{print $1}'`", vec!["awk", "{print $1}", &log]),
             (
                 "goaccess, to JSON",
                 vec!["goaccess", &log, "--log-format=COMBINED", "--no-progress", "-o", "json"],
             ),
-            ("`tollgate replay`", vec![program, "replay", &log, "--config", &limits]),
+            (REPLAY, replay.to_vec()),
+            ("`tollgate replay --report`", [&replay[..], &["--report", &page]].concat()),
+            ("`tollgate tune`", vec![program, "tune", &log]),
         ];
         let mut runs: Vec<Vec<Run>> = commands.iter().map(|_| Vec::new()).collect();
         let mut summary = String::new();
         for _ in 0..ROUNDS {
-            for ((_, command), runs) in commands.iter().zip(&mut runs) {
+            for ((name, command), runs) in commands.iter().zip(&mut runs) {
                 let run = Run::of(command)?;
-                summary.clone_from(&run.first_lines);
+                if *name == REPLAY {
+                    summary.clone_from(&run.second_line);
+                }
                 runs.push(run);
             }
         }
@@ -100,7 +109,7 @@ struct Run {
     wall: Duration,
     processor: Duration,
     resident_kib: u64,
-    first_lines: String,
+    second_line: String,
 }
 
 impl Run {
@@ -122,12 +131,13 @@ impl Run {
         let [user, system, resident] = fields[..] else {
             return Err(io::Error::other(format!("{command:?}: {told}")));
         };
-        let first_lines = String::from_utf8_lossy(&output.stdout).lines().skip(1).take(1).collect();
+        let second_line =
+            String::from_utf8_lossy(&output.stdout).lines().nth(1).unwrap_or_default().to_owned();
         Ok(Run {
             wall,
             processor: Duration::from_secs_f64(user + system),
             resident_kib: resident as u64,
-            first_lines,
+            second_line,
         })
     }
 }
