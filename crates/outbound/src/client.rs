@@ -2,12 +2,14 @@
 
 mod body;
 mod courier;
+mod elsewhere;
 mod failure;
 mod holds;
 mod key;
 mod known;
 mod line;
 mod lines;
+mod patience;
 
 use std::fmt;
 use std::future::{Future, poll_fn};

@@ -3,7 +3,8 @@
 //! A [`Throttle`] has one line for each key. A call goes when it is the first of its line, a permit is
 //! free (`max_in_flight`, permits shared with other processes) and all limits charge it. Only the first
 //! of a line asks the store, and only when it may have changed its mind: so the order is strict, a call
-//! that leaves has charged nothing, and a store hears about one question for each call that goes.
+//! that leaves has charged nothing, and a store hears one question for each call that goes, and one more
+//! where others have charged it meanwhile.
 //!
 //! # How the waiting works
 //!
@@ -41,6 +42,7 @@
 //! Whoever is told that it may go and is not polled keeps its permit, as everywhere in async Rust. Of a
 //! call through several throttles ([`Call::and`]) that also holds up those behind it.
 
+mod again;
 mod alarm;
 mod ask;
 mod books;

@@ -10,9 +10,10 @@ use tollgate_core::Span;
 
 use super::failure::{BoxError, Failure};
 use super::holds::SharedHolds;
-use super::known::later;
-use super::line::{Departed, End, Line, Patience};
+use super::known::{Pace, later};
+use super::line::{Departed, Line};
 use super::lines::Lines;
+use super::patience::{End, Patience};
 use crate::error::{CallError, Error, Kind};
 use crate::retry::{Repeat, Repeats, Retry, Tries};
 use crate::throttle::{Permit, Throttle};
@@ -202,19 +203,28 @@ impl Courier {
         line: &'l Line,
         deadline: Option<Instant>,
     ) -> Result<(Departed<'l>, Option<Permit>), Error> {
-        let patience = Patience::new(self.longest_wait, deadline);
-        // Whoever asks elsewhere lets the next one ask too; a throttle has lines of its own.
+        let mut patience = Patience::new(self.longest_wait, deadline);
         let asks = self.holds.is_some() || self.throttle.is_some();
         loop {
-            let turn = line.turn(patience).await?;
-            let _turn = (!asks).then_some(turn);
+            let turn = line.turn(&mut patience).await?;
+            // From before the look at the pace, so that no change of it is missed.
+            let slowed = line.slowed();
+            // Whoever asks elsewhere lets the next one ask too; a throttle has lines of its own. But
+            // where calls leave one by one, those who ask before their turn would ask in vain.
+            let turn = Some(turn).filter(|_| !asks || line.pace() == Pace::Slow);
             if let Some(held) = self.held(key, patience).await? {
                 line.hold(held.min(self.longest_hold));
                 continue;
             }
             let permit = match &self.throttle {
-                Some(throttle) => Some(self.permit(throttle, key, deadline).await?),
                 None => None,
+                Some(throttle) => {
+                    let (permit, since) = (self.permit(throttle, key, deadline), Instant::now());
+                    let permit = line.wait_for(permit, turn.as_ref(), slowed).await;
+                    patience.lengthen(since.elapsed());
+                    let Some(permit) = permit else { continue };
+                    Some(permit?)
+                }
             };
             if let Some(departed) = line.depart() {
                 return Ok((departed, permit));
@@ -243,8 +253,8 @@ impl Courier {
     /// How long another process was told to wait; nothing, if the store does not answer.
     async fn held(&self, key: &str, patience: Patience) -> Result<Option<Span>, Error> {
         let Some(holds) = &self.holds else { return Ok(None) };
-        match timeout_at(patience.until, holds.held(key)).await {
-            Err(_) if patience.end == End::Deadline => Err(Kind::Late.into()),
+        match timeout_at(patience.until(), holds.held(key)).await {
+            Err(_) if patience.end() == End::Deadline => Err(Kind::Late.into()),
             held => Ok(held.ok().flatten()),
         }
     }
@@ -259,7 +269,7 @@ impl Courier {
         departed.answered(told, self.longest_hold);
         let span = told.retry_after().filter(|span| !span.is_zero());
         if let (Some(holds), Some(span)) = (&self.holds, span) {
-            let until = Patience::new(self.longest_wait, deadline).until;
+            let until = Patience::new(self.longest_wait, deadline).until();
             drop(timeout_at(until, holds.hold(key, span.min(self.longest_hold))).await);
         }
     }

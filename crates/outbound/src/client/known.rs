@@ -32,6 +32,15 @@ struct Budget {
     window: Option<Span>,
 }
 
+/// How fast calls leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// As fast as they come.
+    Free,
+    /// One by one, each when it may.
+    Slow,
+}
+
 /// The number of a call that left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Call(u64);
@@ -42,6 +51,16 @@ impl Known {
         self.renew(now);
         let paced = self.budgets.iter().filter_map(|budget| budget.next(self.last));
         paced.chain(self.held_until).max().filter(|at| *at > now)
+    }
+
+    /// Whether calls leave one by one, each at an instant of its own.
+    pub(super) fn pace(&mut self, now: Instant) -> Pace {
+        self.renew(now);
+        let is_held = self.held_until.is_some_and(|until| until > now);
+        match is_held || self.budgets.iter().any(Budget::paces) {
+            true => Pace::Slow,
+            false => Pace::Free,
+        }
     }
 
     /// Counts a call that leaves now; `None` when it may not yet.
@@ -123,13 +142,18 @@ pub(super) fn later(now: Instant, span: Span) -> Instant {
 }
 
 impl Budget {
+    /// Whether less than half is left.
+    fn paces(&self) -> bool {
+        self.left < self.limit.div_ceil(2)
+    }
+
     /// When the next call may leave after one that left at `last`: at once while at least half is left,
     /// then so that what is left lasts until the reset.
     fn next(&self, last: Option<Instant>) -> Option<Instant> {
         if self.left == 0 {
             return Some(self.reset);
         }
-        if self.left >= self.limit.div_ceil(2) {
+        if !self.paces() {
             return None;
         }
         let last = last?;

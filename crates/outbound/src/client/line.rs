@@ -1,12 +1,18 @@
 //! The calls of one key, which leave one after the other.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
+use tokio::sync::futures::Notified;
 use tokio::sync::{MutexGuard as Turn, Notify};
 use tokio::time::{Instant, timeout_at};
 use tollgate_core::Span;
 
-use super::known::{Call, Known, later};
+use super::elsewhere::Elsewhere;
+use super::known::{Call, Known, Pace};
+use super::patience::{End, Patience};
 use crate::error::{Error, Kind};
 use crate::retry::{Entry, Ledger, RetryBudget};
 use crate::told::Told;
@@ -19,23 +25,12 @@ pub(super) struct Line {
     known: Mutex<Known>,
     /// Something was learned that may let the next one leave earlier.
     learned: Notify,
+    /// Calls leave one by one from now on.
+    slowed: Notify,
+    /// How long those in front have waited for something else.
+    elsewhere: Elsewhere,
     opened: Instant,
     ledger: Mutex<Ledger>,
-}
-
-/// Until when a call waits for its turn.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
-    pub(super) until: Instant,
-    /// Whether that is the deadline of the call, and not the longest wait.
-    pub(super) end: End,
-}
-
-/// What ends a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    Deadline,
-    LongestWait,
 }
 
 impl Line {
@@ -44,6 +39,8 @@ impl Line {
             front: tokio::sync::Mutex::default(),
             known: Mutex::default(),
             learned: Notify::new(),
+            slowed: Notify::new(),
+            elsewhere: Elsewhere::default(),
             opened: now,
             ledger: Mutex::default(),
         }
@@ -53,23 +50,72 @@ impl Line {
     ///
     /// # Errors
     /// When that takes longer than the patience lasts, as soon as it is known.
-    pub(super) async fn turn(&self, patience: Patience) -> Result<Turn<'_, ()>, Error> {
-        let front = timeout_at(patience.until, self.front.lock());
-        let Ok(turn) = front.await else { return Err(self.too_long(patience)) };
+    pub(super) async fn turn(&self, patience: &mut Patience) -> Result<Turn<'_, ()>, Error> {
+        let turn = self.front(patience).await?;
         loop {
             let now = Instant::now();
             let Some(free_at) = self.known().free_at(now) else { return Ok(turn) };
-            if free_at > patience.until {
-                return Err(self.too_long(patience));
+            if free_at > patience.until() {
+                return Err(self.too_long(*patience));
             }
             // One that was notified before it listens is not lost, since one waits at most.
             drop(timeout_at(free_at, self.learned.notified()).await);
         }
     }
 
+    /// Waits until the call is the next one. What those before it wait for elsewhere is not told by the
+    /// server and lengthens the patience.
+    async fn front(&self, patience: &mut Patience) -> Result<Turn<'_, ()>, Error> {
+        let mut front = pin!(self.front.lock());
+        let mut counted = self.elsewhere.spent();
+        loop {
+            let turn = timeout_at(patience.until(), front.as_mut()).await;
+            let spent = self.elsewhere.spent();
+            patience.lengthen(spent.saturating_sub(counted));
+            counted = spent;
+            match turn {
+                Ok(turn) => return Ok(turn),
+                Err(_) if patience.until() <= Instant::now() => {
+                    return Err(self.too_long(*patience));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Whether calls leave one by one.
+    pub(super) fn pace(&self) -> Pace {
+        self.known().pace(Instant::now())
+    }
+
+    /// Ends when calls begin to leave one by one, counted from when it is made.
+    pub(super) fn slowed(&self) -> Notified<'_> {
+        self.slowed.notified()
+    }
+
+    /// Waits for something else. Whoever has no turn meanwhile turns back, with nothing, when `slowed`
+    /// ends.
+    pub(super) async fn wait_for<F: Future>(
+        &self,
+        other: F,
+        turn: Option<&Turn<'_, ()>>,
+        slowed: Notified<'_>,
+    ) -> Option<F::Output> {
+        if turn.is_some() {
+            let _visit = self.elsewhere.visit();
+            return Some(other.await);
+        }
+        let (mut other, mut slowed) = (pin!(other), pin!(slowed));
+        poll_fn(|context| match other.as_mut().poll(context) {
+            Poll::Ready(out) => Poll::Ready(Some(out)),
+            Poll::Pending => slowed.as_mut().poll(context).map(|()| None),
+        })
+        .await
+    }
+
     /// Counts a call that leaves now, unless something was learned since its turn that forbids it.
     pub(super) fn depart(&self) -> Option<Departed<'_>> {
-        let call = self.known().depart(Instant::now())?;
+        let call = self.change(Known::depart)?;
         Some(Departed { line: self, call: Some(call) })
     }
 
@@ -82,7 +128,21 @@ impl Line {
 
     /// Lets no call leave for this long.
     pub(super) fn hold(&self, span: Span) {
-        self.known().hold(Instant::now(), span);
+        self.change(|known, now| known.hold(now, span));
+    }
+
+    /// Changes what is known, and tells those who are on their way already that they have to turn back.
+    fn change<T>(&self, change: impl FnOnce(&mut Known, Instant) -> T) -> T {
+        let now = Instant::now();
+        let mut known = self.known();
+        let before = known.pace(now);
+        let out = change(&mut known, now);
+        let is_slower = (before, known.pace(now)) == (Pace::Free, Pace::Slow);
+        drop(known);
+        if is_slower {
+            self.slowed.notify_waiters();
+        }
+        out
     }
 
     /// Whether something is known that it would be a pity to forget.
@@ -107,7 +167,7 @@ impl Line {
     }
 
     fn too_long(&self, patience: Patience) -> Error {
-        let kind = match patience.end {
+        let kind = match patience.end() {
             End::Deadline => Kind::Late,
             End::LongestWait => Kind::Busy(Some(self.free_in())),
         };
@@ -139,7 +199,7 @@ impl Departed<'_> {
     /// Learns from its answer. `longest` is how long a server may hold all calls.
     pub(super) fn answered(mut self, told: &Told, longest: Span) {
         if let Some(call) = self.call.take() {
-            self.line.known().answered(call, told, Instant::now(), longest);
+            self.line.change(|known, now| known.answered(call, told, now, longest));
             self.line.learned.notify_one();
         }
     }
@@ -170,17 +230,6 @@ impl Drop for Another<'_> {
     fn drop(&mut self) {
         if let Some(entry) = self.entry.take() {
             self.line.ledger().give(entry);
-        }
-    }
-}
-
-impl Patience {
-    /// At most `longest` from now, and not past the deadline of the call.
-    pub(super) fn new(longest: Span, deadline: Option<Instant>) -> Patience {
-        let until = later(Instant::now(), longest);
-        match deadline.filter(|deadline| *deadline <= until) {
-            Some(deadline) => Patience { until: deadline, end: End::Deadline },
-            None => Patience { until, end: End::LongestWait },
         }
     }
 }

@@ -16,6 +16,8 @@ use super::*;
 use crate::Throttle;
 use crate::told::Told;
 
+mod questions;
+
 type Headers = Vec<(&'static str, String)>;
 type Said = Result<(u16, Headers), &'static str>;
 

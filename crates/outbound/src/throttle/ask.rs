@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use tollgate_core::algorithm::Patience;
 use tollgate_core::{Charge, Decision, Mode, Receipt, Span, StoreError, Verdict};
 
+use super::again;
 use super::paid::{Paid, Proofs};
 use super::part::{Distance, OwnPart, Part};
 use super::wish::Answer;
@@ -68,7 +69,7 @@ pub(crate) fn ask_now(parts: &[Part<'_>], cost: u64, patience: Patience) -> Answ
             return refusal;
         }
     }
-    Answer::Passes(bill.wait, bill.paid)
+    bill.passes()
 }
 
 /// Asks any stores, one after another if they are several. Parts of one store stand side by side.
@@ -87,16 +88,19 @@ pub(crate) async fn ask(parts: &[Part<'_>], cost: u64, patience: Patience) -> An
         });
         let refusal = match decision.await {
             Err(error) => Answer::Failed(Kind::Store(error)),
-            Ok(decision) => match bill.add(group, decision, Some(Runtime::here())) {
-                None => continue,
-                Some(refusal) => refusal,
-            },
+            Ok(decision) => {
+                bill.again = bill.again.max(again::after(&decision, group, cost, patience));
+                match bill.add(group, decision, Some(Runtime::here())) {
+                    None => continue,
+                    Some(refusal) => refusal,
+                }
+            }
         };
         // What is not given back here is told nobody: the call is refused either way.
         let _ = bill.paid.return_all().await;
         return refusal;
     }
-    Answer::Passes(bill.wait, bill.paid)
+    bill.passes()
 }
 
 /// The error of a store that panics: it costs the call that was asked for, and not its line.
@@ -109,9 +113,15 @@ fn panicked() -> StoreError {
 struct Bill {
     paid: Paid,
     wait: Span,
+    /// How long the same is refused from now on.
+    again: Span,
 }
 
 impl Bill {
+    fn passes(self) -> Answer {
+        Answer::Passes { wait: self.wait, paid: self.paid, again: self.again }
+    }
+
     /// Adds what a store has charged for a group; the answer, if that refuses the call.
     fn add(
         &mut self,

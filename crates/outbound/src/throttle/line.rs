@@ -96,7 +96,7 @@ impl Line {
             return Err(Kind::Late);
         }
         let answer = match self.pass(&wish, rules, books) {
-            Some(Answer::Passes(wait, paid)) if wait.is_zero() => {
+            Some(Answer::Passes { wait, paid, .. }) if wait.is_zero() => {
                 self.go(rules, books);
                 books.news(|| News::Goes(Arc::clone(&self.key), Duration::ZERO));
                 return Ok(Some(Outcome::Goes(paid)));

@@ -61,7 +61,10 @@ impl Permit {
     /// # Errors
     /// When the store could not be asked: the charge stays as it was.
     pub async fn settle(mut self, actual: u64) -> Result<(), StoreError> {
-        std::mem::take(&mut self.paid).settle(actual).await
+        std::mem::take(&mut self.paid).settle(actual).await?;
+        let Stage { shared, key } = &self.hold.stage;
+        shared.with(|lines| lines.forgive(key));
+        Ok(())
     }
 }
 

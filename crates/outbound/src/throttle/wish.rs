@@ -83,8 +83,13 @@ impl Question {
 /// What the store answered.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// It is charged, and may go after this span.
-    Passes(Span, Paid),
+    /// It is charged, and may go after `wait`.
+    Passes {
+        wait: Span,
+        paid: Paid,
+        /// How long the same is refused after it, if nobody else charges; zero if that is not known.
+        again: Span,
+    },
     /// It may be asked again after this span.
     Denied(Span),
     /// It is of no use to ask again for the one call that was asked for.

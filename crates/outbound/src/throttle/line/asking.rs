@@ -101,7 +101,8 @@ impl Line {
             return None;
         }
         if !needs_store(wish, rules) {
-            return Some(Answer::Passes(Span::ZERO, Paid::nothing()));
+            let (wait, paid, again) = (Span::ZERO, Paid::nothing(), Span::ZERO);
+            return Some(Answer::Passes { wait, paid, again });
         }
         let part = rules.part(&self.key).filter(|_| is_local(wish, rules))?;
         Some(ask_now(&[part], wish.cost, wish.patience))
@@ -117,7 +118,9 @@ impl Line {
             }
         };
         match answer {
-            Answer::Passes(wait, paid) => {
+            Answer::Passes { wait, paid, again } => {
+                let is_refused = since == Since::Nothing && !again.is_zero();
+                self.refused = is_refused.then(|| (question.clone(), books.after(again)));
                 self.asking = Asking::Charged(question, paid, books.after(wait));
                 self.hand_on(rules, books);
             }
