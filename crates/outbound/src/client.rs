@@ -2,6 +2,7 @@
 
 mod body;
 mod courier;
+mod doubling;
 mod elsewhere;
 mod failure;
 mod holds;

@@ -50,6 +50,7 @@ const MOST: usize = 16;
 pub struct Told {
     refusal: Refusal,
     retry_after: Option<Span>,
+    wait: Wait,
     allowances: Vec<Allowance>,
 }
 
@@ -59,6 +60,16 @@ enum Refusal {
     #[default]
     None,
     ByLimit,
+}
+
+/// How long a wait is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// As long as was told.
+    #[default]
+    AsTold,
+    /// The first time so long, and twice as long each time that it was not enough.
+    Doubling,
 }
 
 /// How much one limit has left, and until when.
@@ -105,8 +116,20 @@ impl Told {
         // A limit that still has something left is not the one that refused.
         let used_up = allowances.iter().filter(|allowance| allowance.left == 0);
         let longest = || used_up.filter_map(|allowance| allowance.reset).max();
-        let retry_after = said.or_else(|| if refused { longest() } else { None });
-        Told { refusal, retry_after, allowances }
+        let as_told = said.or_else(|| if refused { longest() } else { None });
+        let (retry_after, wait) = match as_told {
+            Some(_) => (as_told, Wait::AsTold),
+            None => match github::least_wait(status, headers) {
+                Some(least) => (Some(least), Wait::Doubling),
+                None => (None, Wait::AsTold),
+            },
+        };
+        Told { refusal, retry_after, wait, allowances }
+    }
+
+    /// Whether the wait has to grow where it was not enough.
+    pub(crate) fn wait(&self) -> Wait {
+        self.wait
     }
 
     /// Whether a limit refused the call: 429, Envoy's mark, or GitHub's 403.
@@ -116,7 +139,8 @@ impl Told {
     }
 
     /// After how long to come back, and not before: `Retry-After` of an answer with a status from 400
-    /// on, else, of a refusal, the longest reset of a limit that has nothing left.
+    /// on, else, of a refusal, the longest reset of a limit that has nothing left. A minute after a 429
+    /// of GitHub that tells neither; a client doubles it as long as that goes on.
     ///
     /// As it was said, however long; whoever waits has to bound it.
     #[must_use]

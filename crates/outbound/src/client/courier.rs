@@ -266,11 +266,10 @@ impl Courier {
         told: &Told,
         deadline: Option<Instant>,
     ) {
-        departed.answered(told, self.longest_hold);
-        let span = told.retry_after().filter(|span| !span.is_zero());
-        if let (Some(holds), Some(span)) = (&self.holds, span) {
+        let held = departed.answered(told, self.longest_hold).filter(|span| !span.is_zero());
+        if let (Some(holds), Some(span)) = (&self.holds, held) {
             let until = Patience::new(self.longest_wait, deadline).until();
-            drop(timeout_at(until, holds.hold(key, span.min(self.longest_hold))).await);
+            drop(timeout_at(until, holds.hold(key, span)).await);
         }
     }
 

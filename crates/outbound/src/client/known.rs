@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tollgate_core::Span;
 
+use super::doubling::Doubling;
 use crate::told::{Allowance, Told};
 
 const YEAR: Span = Span::from_secs(365 * 24 * 60 * 60);
@@ -21,6 +22,7 @@ pub(super) struct Known {
     /// The number of the latest call whose answer told what is left.
     told_by: u64,
     pub(super) in_flight: u64,
+    doubling: Doubling,
 }
 
 /// What one limit has left until it is reset.
@@ -77,15 +79,28 @@ impl Known {
         Some(Call(self.sent))
     }
 
-    /// Learns from the answer to a call. `longest` is how long a server may hold all calls.
-    pub(super) fn answered(&mut self, call: Call, told: &Told, now: Instant, longest: Span) {
+    /// Learns from the answer to a call, and says for how long it holds all others, if it does.
+    /// `longest` is how long a server may do that.
+    pub(super) fn answered(
+        &mut self,
+        call: Call,
+        told: &Told,
+        now: Instant,
+        longest: Span,
+    ) -> Option<Span> {
         self.ended();
-        if let Some(span) = told.retry_after() {
-            self.hold(now, span.min(longest));
+        let held = self.doubling.wait(call.0, self.sent, told).map(|span| span.min(longest));
+        if let Some(span) = held {
+            self.hold(now, span);
         }
-        if told.allowances().is_empty() || call.0 < self.told_by {
-            return;
+        if !told.allowances().is_empty() && call.0 >= self.told_by {
+            self.budget(call, told, now, longest);
         }
+        held
+    }
+
+    /// Learns what the limits have left.
+    fn budget(&mut self, call: Call, told: &Told, now: Instant, longest: Span) {
         self.told_by = call.0;
         // Calls that left later and have no answer yet are not in what the server counted.
         let unseen = self.in_flight.min(self.sent - call.0);

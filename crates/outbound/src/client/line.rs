@@ -196,12 +196,13 @@ pub(super) struct Departed<'l> {
 }
 
 impl Departed<'_> {
-    /// Learns from its answer. `longest` is how long a server may hold all calls.
-    pub(super) fn answered(mut self, told: &Told, longest: Span) {
-        if let Some(call) = self.call.take() {
-            self.line.change(|known, now| known.answered(call, told, now, longest));
-            self.line.learned.notify_one();
-        }
+    /// Learns from its answer, and says for how long it holds all others, if it does. `longest` is how
+    /// long a server may do that.
+    pub(super) fn answered(mut self, told: &Told, longest: Span) -> Option<Span> {
+        let call = self.call.take()?;
+        let held = self.line.change(|known, now| known.answered(call, told, now, longest));
+        self.line.learned.notify_one();
+        held
     }
 }
 

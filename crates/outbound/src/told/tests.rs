@@ -331,6 +331,27 @@ fn github_refuses_with_403_too() {
 }
 
 #[test]
+fn github_says_429_without_a_word_of_when_to_come_back() {
+    let lines = [
+        ("x-github-request-id", "A1"),
+        ("x-ratelimit-limit", "5000"),
+        ("x-ratelimit-remaining", "4000"),
+        ("x-ratelimit-reset", "1796072400"),
+    ];
+    let secondary = told(429, &lines);
+    assert_eq!((secondary.retry_after(), secondary.wait()), (Some(Span::MINUTE), Wait::Doubling));
+    // What is told counts, and nothing is made up for others.
+    let mut said = lines.to_vec();
+    said.push(("retry-after", "7"));
+    let said = told(429, &said);
+    assert_eq!((said.retry_after(), said.wait()), (Some(Span::from_secs(7)), Wait::AsTold));
+    assert_eq!(told(429, &lines[1..]).retry_after(), None);
+    assert_eq!(told(429, &[("x-github-request-id", "A1")]).retry_after(), Some(Span::MINUTE));
+    // Mostly one that may not: the body would tell.
+    assert_eq!(told(403, &lines).retry_after(), None);
+}
+
+#[test]
 fn envoys_mark_is_a_refusal_under_any_status() {
     assert!(told(503, &[("x-envoy-ratelimited", "true")]).is_refusal());
     assert!(!told(503, &[]).is_refusal());

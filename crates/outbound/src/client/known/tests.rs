@@ -266,3 +266,49 @@ proptest! {
         }
     }
 }
+
+/// GitHub's, of a secondary limit.
+fn refused_without_a_word() -> Told {
+    told(429, &[("x-github-request-id", 1)])
+}
+
+#[test]
+fn a_refusal_without_a_word_waits_twice_as_long_each_time() {
+    let (mut known, mut now) = (Known::default(), Instant::now());
+    for minutes in [1, 2, 4, 8, 16, 32, 64] {
+        let call = known.depart(now).unwrap();
+        let held = known.answered(call, &refused_without_a_word(), now, DAY);
+        assert_eq!(held, Some(Span::from_secs(minutes * 60)));
+        assert!(known.depart(now + seconds(minutes * 60 - 1)).is_none());
+        now += seconds(minutes * 60);
+    }
+    // Never longer than a server is believed, however often.
+    for _ in 0..100 {
+        let call = known.depart(now).unwrap();
+        let held = known.answered(call, &refused_without_a_word(), now, Span::HOUR);
+        assert_eq!(held, Some(Span::HOUR));
+        now += seconds(60 * 60);
+    }
+    // And from the start once a call was taken.
+    let call = known.depart(now).unwrap();
+    known.answered(call, &told(200, &[]), now, DAY);
+    let call = known.depart(now).unwrap();
+    assert_eq!(known.answered(call, &refused_without_a_word(), now, DAY), Some(Span::MINUTE));
+}
+
+#[test]
+fn calls_that_are_refused_together_are_refused_once() {
+    let (mut known, now) = (Known::default(), Instant::now());
+    let before = known.depart(now).unwrap();
+    let calls: Vec<_> = (0..20).map(|_| known.depart(now).unwrap()).collect();
+    for call in calls {
+        let held = known.answered(call, &refused_without_a_word(), now, DAY);
+        assert_eq!(held, Some(Span::MINUTE));
+    }
+    // One of them that was taken after all says nothing of the next.
+    known.answered(before, &told(200, &[]), now, DAY);
+    let later = now + seconds(60);
+    let call = known.depart(later).unwrap();
+    let held = known.answered(call, &refused_without_a_word(), later, DAY);
+    assert_eq!(held, Some(Span::from_secs(120)));
+}
