@@ -103,20 +103,20 @@ impl<R> ClientLayer<R> {
     /// The longest that a call waits before a try because of what its server told; one that would wait
     /// longer fails at once, or as soon as that is known.
     #[must_use]
-    pub fn longest_wait(self, longest: Span) -> ClientLayer<R> {
+    pub fn longest_wait(self, longest: impl Into<Span>) -> ClientLayer<R> {
         self.map(|courier| courier.longest_wait(longest))
     }
 
     /// For how long what a server tells is believed. After that one call asks again.
     #[must_use]
-    pub fn longest_hold(self, longest: Span) -> ClientLayer<R> {
+    pub fn longest_hold(self, longest: impl Into<Span>) -> ClientLayer<R> {
         self.map(|courier| courier.longest_hold(longest))
     }
 
     /// How long a call may take in all, with its waits and tries, up to the head of its answer. A try
     /// that it ends is dropped: the error is then `Failed`, and its error an [`Error`](crate::Error) that is late.
     #[must_use]
-    pub fn within(self, span: Span) -> ClientLayer<R> {
+    pub fn within(self, span: impl Into<Span>) -> ClientLayer<R> {
         self.map(|courier| courier.within(span))
     }
 

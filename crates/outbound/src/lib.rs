@@ -1,4 +1,7 @@
 //! Calls to others: wait instead of refuse, stop calling what is broken, retry without harm.
+//!
+//! How long something takes is given as core's [`Span`](tollgate_core::Span) or the standard library's
+//! `Duration`, and told as a `Span`.
 
 pub mod breaker;
 mod client;

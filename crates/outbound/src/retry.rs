@@ -87,15 +87,15 @@ impl Retry {
 
     /// The shortest wait before a try, whatever is drawn or told.
     #[must_use]
-    pub fn least(self, least: Span) -> Retry {
-        Retry { least, ..self }
+    pub fn least(self, least: impl Into<Span>) -> Retry {
+        Retry { least: least.into(), ..self }
     }
 
     /// The longest wait before a try, bounded by that of the client too. A server that tells of a longer
     /// one gets no other try.
     #[must_use]
-    pub fn longest_wait(self, longest: Span) -> Retry {
-        Retry { longest_wait: longest, ..self }
+    pub fn longest_wait(self, longest: impl Into<Span>) -> Retry {
+        Retry { longest_wait: longest.into(), ..self }
     }
 
     /// How many of all calls may be tries again.

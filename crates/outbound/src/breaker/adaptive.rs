@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tollgate_core::breaker::Report;
 use tollgate_core::{Span, Tick};
@@ -96,7 +95,7 @@ impl AdaptiveThrottleBuilder {
     }
 
     /// What is remembered; two minutes unless given. It moves on in twelfths.
-    pub fn window(self, window: Duration) -> AdaptiveThrottleBuilder {
+    pub fn window(self, window: impl Into<Span>) -> AdaptiveThrottleBuilder {
         let shedding = Shedding { window: window.into(), ..self.shedding };
         AdaptiveThrottleBuilder { shedding, ..self }
     }

@@ -95,20 +95,20 @@ impl Courier {
     /// The longest that a call waits before a try because of what its server told; one that would wait
     /// longer fails at once, or as soon as that is known.
     #[must_use]
-    pub fn longest_wait(self, longest: Span) -> Courier {
-        Courier { longest_wait: longest, ..self }
+    pub fn longest_wait(self, longest: impl Into<Span>) -> Courier {
+        Courier { longest_wait: longest.into(), ..self }
     }
 
     /// For how long what a server tells is believed. After that one call asks again.
     #[must_use]
-    pub fn longest_hold(self, longest: Span) -> Courier {
-        Courier { longest_hold: longest, ..self }
+    pub fn longest_hold(self, longest: impl Into<Span>) -> Courier {
+        Courier { longest_hold: longest.into(), ..self }
     }
 
     /// How long a call may take in all, with its waits and tries, up to the head of its answer.
     #[must_use]
-    pub fn within(self, span: Span) -> Courier {
-        Courier { within: Some(span), ..self }
+    pub fn within(self, span: impl Into<Span>) -> Courier {
+        Courier { within: Some(span.into()), ..self }
     }
 
     /// How many keys are known at once; 0 is 1. Those that nothing is known of are forgotten first.

@@ -38,20 +38,20 @@ impl Backoff {
     /// After failure n, counted from 0: between nothing and `base × 2^n`, at most `cap`. The least load
     /// on what is called.
     #[must_use]
-    pub const fn full(base: Span, cap: Span) -> Backoff {
-        Backoff { jitter: Jitter::Full, base, cap }
+    pub fn full(base: impl Into<Span>, cap: impl Into<Span>) -> Backoff {
+        Backoff { jitter: Jitter::Full, base: base.into(), cap: cap.into() }
     }
 
     /// Half of `base × 2^n`, at most of `cap`, and between nothing and as much on top.
     #[must_use]
-    pub const fn equal(base: Span, cap: Span) -> Backoff {
-        Backoff { jitter: Jitter::Equal, base, cap }
+    pub fn equal(base: impl Into<Span>, cap: impl Into<Span>) -> Backoff {
+        Backoff { jitter: Jitter::Equal, base: base.into(), cap: cap.into() }
     }
 
     /// Between `base` and three times the wait before, at most `cap`.
     #[must_use]
-    pub const fn decorrelated(base: Span, cap: Span) -> Backoff {
-        Backoff { jitter: Jitter::Decorrelated, base, cap }
+    pub fn decorrelated(base: impl Into<Span>, cap: impl Into<Span>) -> Backoff {
+        Backoff { jitter: Jitter::Decorrelated, base: base.into(), cap: cap.into() }
     }
 
     /// The wait after failure `n`, counted from 0; `before` is what was drawn after the last one.

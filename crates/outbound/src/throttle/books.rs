@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use tokio::time::Instant;
+use tollgate_core::Span;
 
 use super::event::News;
 use super::paid::Paid;
@@ -91,8 +92,8 @@ impl Books {
     }
 
     /// For how long a call has waited that came at this age.
-    pub(crate) fn since(&self, came: i64) -> Duration {
-        Duration::from_micros(u64::try_from(self.age().saturating_sub(came)).unwrap_or(0))
+    pub(crate) fn since(&self, came: i64) -> Span {
+        Span::from_micros(u64::try_from(self.age().saturating_sub(came)).unwrap_or(0))
     }
 
     /// Tells whoever listens.

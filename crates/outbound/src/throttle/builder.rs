@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tollgate_core::algorithm::Patience;
-use tollgate_core::{Hold, Limiter, Permits, Store};
+use tollgate_core::{Hold, Limiter, Permits, Span, Store};
 
 use super::Throttle;
 use super::event::{Event, Listener};
@@ -26,7 +26,7 @@ pub struct ThrottleBuilder {
     max_waiting: usize,
     max_keys: usize,
     full: Full,
-    head_start: Duration,
+    head_start: Span,
     sharing: Option<Sharing>,
     listener: Option<Listener>,
 }
@@ -39,7 +39,7 @@ impl ThrottleBuilder {
             max_waiting: 10_000,
             max_keys: 100_000,
             full: Full::Refuse,
-            head_start: Duration::from_secs(1),
+            head_start: Span::SECOND,
             sharing: None,
             listener: None,
         }
@@ -83,8 +83,8 @@ impl ThrottleBuilder {
     }
 
     /// What one level of priority is worth: a second unless said.
-    pub fn head_start(mut self, head_start: Duration) -> Self {
-        self.head_start = head_start;
+    pub fn head_start(mut self, head_start: impl Into<Span>) -> Self {
+        self.head_start = head_start.into();
         self
     }
 
@@ -107,9 +107,9 @@ impl ThrottleBuilder {
 
     /// How long the lease of shared permits is, 1 ms to an hour; it is renewed after a third of it. Say
     /// it after [`ThrottleBuilder::share_in_flight`].
-    pub fn lease(mut self, lease: Duration) -> Self {
+    pub fn lease(mut self, lease: impl Into<Span>) -> Self {
         if let Some(sharing) = &mut self.sharing {
-            sharing.lease = lease.clamp(Duration::from_millis(1), Hold::LONGEST_LEASE.into());
+            sharing.lease = lease.into().clamp(Span::from_millis(1), Hold::LONGEST_LEASE).into();
         }
         self
     }

@@ -5,8 +5,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate_core::Key;
 use tollgate_core::algorithm::Patience;
+use tollgate_core::{Key, Span};
 
 use super::Throttle;
 use super::ask::Terms;
@@ -52,8 +52,8 @@ impl Call {
     /// How long it waits at most, from when it comes; for ever unless said.
     ///
     /// It is refused at once when the line as it stands takes longer, and else when that time is up.
-    pub fn within(self, wait: Duration) -> Call {
-        Call { within: Some(wait), ..self }
+    pub fn within(self, wait: impl Into<Span>) -> Call {
+        Call { within: Some(wait.into().into()), ..self }
     }
 
     /// The same call through another throttle as well, under a key of that one.

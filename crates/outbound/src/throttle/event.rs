@@ -2,9 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
 
-use tollgate_core::Key;
+use tollgate_core::{Key, Span};
 
 use crate::error::Error;
 use crate::key::OwnKey;
@@ -16,7 +15,7 @@ pub enum Event<'e> {
     /// It waits.
     Waits(Key<'e>),
     /// It goes, after so long.
-    Goes(Key<'e>, Duration),
+    Goes(Key<'e>, Span),
     /// It does not go.
     Ends(Key<'e>, &'e Error),
     /// It has ended, and its permit is free.
@@ -30,7 +29,7 @@ pub(crate) type Listener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 #[derive(Debug)]
 pub(crate) enum News {
     Waits(Arc<OwnKey>),
-    Goes(Arc<OwnKey>, Duration),
+    Goes(Arc<OwnKey>, Span),
     Ends(Arc<OwnKey>, Error),
     Freed(Arc<OwnKey>),
 }

@@ -9,9 +9,9 @@ mod room;
 
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Duration;
 
 use tokio::time::Instant;
+use tollgate_core::Span;
 use tollgate_core::algorithm::Patience;
 
 use super::books::Books;
@@ -98,7 +98,7 @@ impl Line {
         let answer = match self.pass(&wish, rules, books) {
             Some(Answer::Passes { wait, paid, .. }) if wait.is_zero() => {
                 self.go(rules, books);
-                books.news(|| News::Goes(Arc::clone(&self.key), Duration::ZERO));
+                books.news(|| News::Goes(Arc::clone(&self.key), Span::ZERO));
                 return Ok(Some(Outcome::Goes(paid)));
             }
             answer => answer.map(|answer| (Question::of(place, &wish), answer)),

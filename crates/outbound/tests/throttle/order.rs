@@ -383,12 +383,12 @@ async fn every_call_is_told_and_counted_once() {
     two.abort();
     drop(one.await.unwrap().unwrap());
     let expected = [
-        "Goes(Int(1), 0ns)",
+        "Goes(Int(1), Span(0))",
         "Freed(Int(1))",
         "Waits(Int(1))",
         "Waits(Int(1))",
         "Ends(Int(1), Error(Full))",
-        "Goes(Int(1), 100ms)",
+        "Goes(Int(1), Span(100000))",
         "Freed(Int(1))",
     ];
     assert_eq!(*told.lock().unwrap(), expected);
