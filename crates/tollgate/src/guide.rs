@@ -1,6 +1,9 @@
 //! The guide: choosing an algorithm, numbers and keys; plans in a database; proxies and headers; what several processes
 //! admit together, and how they share one budget; calls to others.
 
+// Pages name one another by labels: `pages.link` says what a label is here, and stands first, since the first
+// meaning of a label counts; at the end of a page stands the file, for whoever reads the files.
+#[doc = include_str!("../docs/pages.link")]
 #[doc = include_str!("../docs/algorithms.md")]
 pub mod algorithms {}
 
@@ -13,6 +16,7 @@ pub mod keys {}
 #[doc = include_str!("../docs/plans.md")]
 pub mod plans {}
 
+#[doc = include_str!("../docs/pages.link")]
 #[doc = include_str!("../docs/several_processes.md")]
 pub mod several_processes {}
 
@@ -33,6 +37,7 @@ pub mod replay {}
 pub mod tune {}
 
 #[cfg(feature = "outbound")]
+#[doc = include_str!("../docs/pages.link")]
 #[doc = include_str!("../docs/waiting.md")]
 pub mod waiting {}
 
@@ -41,6 +46,7 @@ pub mod waiting {}
 pub mod breakers {}
 
 #[cfg(feature = "outbound")]
+#[doc = include_str!("../docs/pages.link")]
 #[doc = include_str!("../docs/clients.md")]
 pub mod clients {}
 
@@ -51,5 +57,6 @@ pub mod clients {}
 pub mod overload {}
 
 #[cfg(all(feature = "http", feature = "outbound"))]
+#[doc = include_str!("../docs/pages.link")]
 #[doc = include_str!("../docs/layers.md")]
 pub mod layers {}
