@@ -1,9 +1,9 @@
 //! The guide: choosing an algorithm, numbers and keys; plans in a database; proxies and headers; what several processes
 //! admit together, and how they share one budget; calls to others.
 
-// Pages name one another by labels: `pages.link` says what a label is here, and stands first, since the first
-// meaning of a label counts; at the end of a page stands the file, for whoever reads the files.
-#[doc = include_str!("../docs/pages.link")]
+// Pages name one another by labels. What a label means here stands before the page, since its first meaning
+// counts; at the end of the page stands the file, for whoever reads the files.
+#[doc = "[shared store]: crate::guide::shared_store"]
 #[doc = include_str!("../docs/algorithms.md")]
 pub mod algorithms {}
 
@@ -16,7 +16,7 @@ pub mod keys {}
 #[doc = include_str!("../docs/plans.md")]
 pub mod plans {}
 
-#[doc = include_str!("../docs/pages.link")]
+#[doc = "[shared store]: crate::guide::shared_store"]
 #[doc = include_str!("../docs/several_processes.md")]
 pub mod several_processes {}
 
@@ -37,7 +37,7 @@ pub mod replay {}
 pub mod tune {}
 
 #[cfg(feature = "outbound")]
-#[doc = include_str!("../docs/pages.link")]
+#[doc = "[shared store]: crate::guide::shared_store"]
 #[doc = include_str!("../docs/waiting.md")]
 pub mod waiting {}
 
@@ -46,7 +46,7 @@ pub mod waiting {}
 pub mod breakers {}
 
 #[cfg(feature = "outbound")]
-#[doc = include_str!("../docs/pages.link")]
+#[doc = "[without a layer]: crate::guide::breakers#without-a-layer"]
 #[doc = include_str!("../docs/clients.md")]
 pub mod clients {}
 
@@ -57,6 +57,11 @@ pub mod clients {}
 pub mod overload {}
 
 #[cfg(all(feature = "http", feature = "outbound"))]
-#[doc = include_str!("../docs/pages.link")]
+#[doc = "[breakers]: crate::guide::breakers"]
+#[doc = "[keys]: crate::guide::keys"]
+#[doc = "[plans]: crate::guide::plans"]
+#[doc = "[proxies]: crate::guide::proxies"]
+#[doc = "[shared store]: crate::guide::shared_store"]
+#[doc = "[waiting]: crate::guide::waiting"]
 #[doc = include_str!("../docs/layers.md")]
 pub mod layers {}

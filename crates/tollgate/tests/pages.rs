@@ -1,15 +1,13 @@
 //! The pages of the guide name one another so that the links work in the documentation and in the files.
 
-#![allow(clippy::unwrap_used, reason = "a test ends by a panic")]
+#![allow(clippy::unwrap_used, clippy::string_slice, reason = "a test ends by a panic")]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 /// What labels mean: the lines `[label]: target`.
-fn labels(page: &str) -> BTreeMap<&str, &str> {
-    let lines = page.lines().filter_map(|line| line.strip_prefix('[')?.split_once("]: "));
-    lines.collect()
+fn labels(page: &str) -> impl Iterator<Item = (&str, &str)> {
+    page.lines().filter_map(|line| line.strip_prefix('[')?.split_once("]: "))
 }
 
 /// Each page, by the name of its file.
@@ -21,25 +19,27 @@ fn pages() -> Vec<(String, String)> {
     pages.map(|path| (name(&path), fs::read_to_string(&path).unwrap())).collect()
 }
 
+/// What stands before a page in the module that shows it.
+fn before<'g>(guide: &'g str, page: &str) -> &'g str {
+    let shown = guide.find(&format!("docs/{page}\")")).unwrap();
+    let before = &guide[..shown];
+    &before[before.rfind("\n\n").unwrap()..]
+}
+
 #[test]
 fn what_is_a_page_in_the_files_is_the_same_page_in_the_documentation() {
     let (pages, guide) = (pages(), include_str!("../src/guide.rs"));
-    let in_rustdoc = labels(include_str!("../docs/pages.link"));
     let mut named = 0;
     for (name, page) in &pages {
-        let to_pages = labels(page).into_iter().filter(|(_, target)| target.contains(".md"));
-        for (label, target) in to_pages {
+        for (label, target) in labels(page).filter(|(_, target)| target.contains(".md")) {
             named += 1;
             let (file, anchor) = target.split_once(".md").unwrap();
             assert!(
                 pages.iter().any(|(name, _)| *name == format!("{file}.md")),
                 "{name}: {target}"
             );
-            let path = format!("crate::guide::{file}{anchor}");
-            assert_eq!(in_rustdoc.get(label).copied(), Some(&*path), "{name}: [{label}]");
-            let links_first =
-                "../docs/pages.link\")]\n#[doc = include_str!(\"../docs/".to_owned() + name;
-            assert!(guide.contains(&links_first), "{name} is not behind pages.link");
+            let meaning = format!("#[doc = \"[{label}]: crate::guide::{file}{anchor}\"]\n");
+            assert!(before(guide, name).contains(&meaning), "{name}: {meaning}");
         }
     }
     assert!(named > 0);
