@@ -1,9 +1,4 @@
-//! The breakers' own code under shuttle: thousands of random orders of its steps. `scripts/shuttle`
-//! runs this; an ordinary `cargo test` finds no tests here.
-
-#![allow(unexpected_cfgs, reason = "`--cfg shuttle` is set by scripts/shuttle alone")]
-#![cfg(shuttle)]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+//! Circuits, and the adaptive throttle.
 
 use std::sync::Arc;
 
@@ -13,15 +8,7 @@ use shuttle::thread;
 use tollgate_core::Span;
 use tollgate_outbound::breaker::{AdaptiveThrottle, Breaker, Breakers, Mode, Status};
 
-const ORDERS: usize = 3_000;
-
-/// Runs a claim under random schedules, and under those that change tasks seldom but anywhere.
-fn explore(claim: impl Fn() + Send + Sync + 'static) {
-    let claim = Arc::new(claim);
-    let again = claim.clone();
-    shuttle::check_random(move || claim(), ORDERS);
-    shuttle::check_pct(move || again(), ORDERS, 3);
-}
+use crate::explore;
 
 /// Opens at once, probes as soon as it is asked, and its only period of probes does not end.
 fn breaker(permits: u32, good: u32) -> Breaker {

@@ -1,9 +1,4 @@
-//! The waiting's own code under shuttle: thousands of random orders of its steps. `scripts/shuttle` runs
-//! this; an ordinary `cargo test` finds no tests here.
-
-#![allow(unexpected_cfgs, reason = "`--cfg shuttle` is set by scripts/shuttle alone")]
-#![cfg(shuttle)]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+//! The waiting.
 
 use std::future::Future;
 use std::pin::pin;
@@ -19,15 +14,7 @@ use tollgate_core::{
 use tollgate_memory::Memory;
 use tollgate_outbound::{Call, Permit, Throttle};
 
-const ORDERS: usize = 2_000;
-
-/// Runs a claim under random schedules, and under those that change tasks seldom but anywhere.
-fn explore(claim: impl Fn() + Send + Sync + 'static) {
-    let claim = Arc::new(claim);
-    let again = claim.clone();
-    shuttle::check_random(move || claim(), ORDERS);
-    shuttle::check_pct(move || again(), ORDERS, 3);
-}
+use crate::explore;
 
 /// Has the lines look at a call once, and drops it.
 fn drop_in_the_middle(call: Call) -> Option<Permit> {
