@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use tokio::time::advance;
 use tollgate_core::Span;
-use tollgate_outbound::breaker::{Breaker, Breakers, BreakersBuilder, CircuitState, Mode, Status};
+use tollgate_outbound::Throttle;
+use tollgate_outbound::breaker::{
+    Breaker, Breakers, BreakersBuilder, CircuitState, Mode, Pass, Status,
+};
 
 const WAIT: Span = Span::from_secs(5);
 
@@ -146,4 +149,21 @@ async fn turns_are_told_once_and_a_listener_may_ask_what_it_is_told_of() {
         [a(1, Status::Open), a(2, Status::HalfOpen), a(3, Status::Open), a(4, Status::Closed)];
     assert_eq!(*seen.lock().unwrap(), expected);
     *asked.lock().unwrap() = None;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_when_a_circuit_opens_goes_on_unless_it_asks_when_its_turn_has_come() {
+    let (breakers, throttle) = (builder().build(), Throttle::builder().max_in_flight(1).build());
+    let first = throttle.acquire("", 1).await.unwrap();
+    let pass = breakers.enter("database").unwrap();
+    let asked_before = throttle.call("").run(async || pass.good());
+    let asks_then = throttle.call("").run(async || breakers.enter("database").map(Pass::good));
+    let opens = async {
+        fail(&breakers, "database");
+        drop(first);
+    };
+    let (before, then, ()) = tokio::join!(asked_before, asks_then, opens);
+    before.unwrap();
+    assert!(then.unwrap().unwrap_err().is_open());
+    assert_eq!(breakers.status("database"), Status::Open, "what came of it no longer counts");
 }
