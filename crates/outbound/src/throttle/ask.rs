@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use smallvec::SmallVec;
 use tollgate_core::algorithm::Patience;
-use tollgate_core::{Charge, Decision, Mode, Receipt, Span, StoreError, Verdict};
+use tollgate_core::{Charge, Decision, Key, Limit, Mode, Receipt, Span, StoreError, Verdict};
 
 use super::again;
 use super::paid::{Paid, Proofs};
@@ -55,10 +55,11 @@ pub(crate) fn ask_now(parts: &[Part<'_>], cost: u64, patience: Patience) -> Answ
         let Some(store) = group.first().and_then(|part| part.limiter.store().local()) else {
             continue;
         };
-        let charges = charges(group, cost, patience);
-        let decide = || match &*charges {
-            [charge] => store.decide_one(Mode::Charge, charge),
-            charges => store.decide_now(Mode::Charge, charges),
+        let decide = || match only_limit(group) {
+            Some((limit, key)) => {
+                store.decide_one(Mode::Charge, &charge(limit, key, cost, patience))
+            }
+            None => store.decide_now(Mode::Charge, &charges(group, cost, patience)),
         };
         let refusal = match catch_unwind(AssertUnwindSafe(decide)) {
             Ok(decision) => bill.add(group, decision, None),
@@ -150,10 +151,21 @@ impl Bill {
     }
 }
 
+/// The limit of a throttle that has one, and its key, so that most calls need no list.
+fn only_limit<'p>(parts: &[Part<'p>]) -> Option<(&'p Limit, Key<'p>)> {
+    let [part] = parts else { return None };
+    let [limit] = part.limiter.limits() else { return None };
+    Some((limit, part.key.lent()))
+}
+
+fn charge<'p>(limit: &'p Limit, key: Key<'p>, cost: u64, patience: Patience) -> Charge<'p, 'p> {
+    Charge { patience, ..Charge::new(limit, key).cost(cost) }
+}
+
 fn charges<'p>(parts: &[Part<'p>], cost: u64, patience: Patience) -> SmallVec<[Charge<'p, 'p>; 4]> {
     parts
         .iter()
         .flat_map(|part| part.limiter.limits().iter().map(|limit| (limit, part.key.lent())))
-        .map(|(limit, key)| Charge { patience, ..Charge::new(limit, key).cost(cost) })
+        .map(|(limit, key)| charge(limit, key, cost, patience))
         .collect()
 }
