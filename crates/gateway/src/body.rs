@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderName, StatusCode};
+use http::{HeaderName, StatusCode, Version};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
@@ -28,9 +28,38 @@ pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
 /// Bytes per second below which a client uses up its patience.
 const LEAST_RATE: u64 = 256;
 
+/// How long what has come already is waited for once the time is up: where this machine was held up, and
+/// not the client, the timer is looked at before the connection.
+const LAST_CALL: Duration = Duration::from_millis(20);
+
 const LONG_BODY: Fault = Fault::new(StatusCode::PAYLOAD_TOO_LARGE, "expected a shorter body");
 const SLOW_BODY: Fault = Fault::new(StatusCode::REQUEST_TIMEOUT, "expected the body in less time");
 const BROKEN_BODY: Fault = Fault::malformed("expected a body in the framing that the head gives");
+
+/// How a body ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// As its framing says. Of HTTP/1 what ends otherwise is an error.
+    Framed,
+    /// With its stream. hyper takes a stream of HTTP/2 that was reset without an error for one that has
+    /// ended, so that what was given up in the midst would pass for the whole.
+    Streamed,
+}
+
+impl Ends {
+    /// Of a message in this version.
+    pub(crate) fn of(version: Version) -> Ends {
+        if version == Version::HTTP_2 { Ends::Streamed } else { Ends::Framed }
+    }
+
+    /// Whether `incoming`, of which nothing more comes, has ended in the midst.
+    fn is_cut_off(self, incoming: &Incoming) -> bool {
+        self == Ends::Streamed && !incoming.is_end_stream()
+    }
+}
+
+/// Why an answer ends before its end.
+const MIDWAY: &str = "the upstream stopped in the midst of its answer";
 
 /// What a request's body may cost us.
 #[derive(Clone, Copy, Debug)]
@@ -45,14 +74,29 @@ pub(crate) struct BodyLimits {
 pub(crate) struct ClientBody {
     /// `None` for a request of our own, which has none.
     incoming: Option<Incoming>,
+    ends: Ends,
     limits: BodyLimits,
     /// The headers that say who is asking, which no trailer may; `None` to drop all trailers.
     identity: Option<Arc<[HeaderName]>>,
     received: u64,
     waited: Duration,
-    wait: Option<(Instant, Pin<Box<Sleep>>)>,
+    wait: Option<Wait>,
     /// `None` where there is nothing to send on.
     upload: Option<Arc<Upload>>,
+}
+
+/// A wait for the client.
+struct Wait {
+    since: Instant,
+    timer: Pin<Box<Sleep>>,
+    call: Call,
+}
+
+/// How often the time was up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    First,
+    Last,
 }
 
 /// What is known of a body while it is sent on.
@@ -77,22 +121,27 @@ impl Upload {
 impl ClientBody {
     /// # Errors
     /// When the body says of itself that it is too long.
-    pub(crate) fn new(incoming: Incoming, limits: BodyLimits) -> Result<ClientBody, Fault> {
+    pub(crate) fn new(
+        incoming: Incoming,
+        ends: Ends,
+        limits: BodyLimits,
+    ) -> Result<ClientBody, Fault> {
         if limits.bytes.is_some_and(|most| incoming.size_hint().lower() > most) {
             return Err(LONG_BODY);
         }
-        Ok(ClientBody::of(Some(incoming), limits))
+        Ok(ClientBody::of(Some(incoming), ends, limits))
     }
 
     /// No body.
     pub(crate) fn none() -> ClientBody {
-        ClientBody::of(None, BodyLimits { bytes: None, patience: Duration::MAX })
+        ClientBody::of(None, Ends::Framed, BodyLimits { bytes: None, patience: Duration::MAX })
     }
 
-    fn of(incoming: Option<Incoming>, limits: BodyLimits) -> ClientBody {
+    fn of(incoming: Option<Incoming>, ends: Ends, limits: BodyLimits) -> ClientBody {
         let sends = incoming.as_ref().is_some_and(|incoming| !incoming.is_end_stream());
         ClientBody {
             incoming,
+            ends,
             limits,
             identity: None,
             received: 0,
@@ -125,8 +174,20 @@ impl ClientBody {
         let patience = self.limits.patience;
         let earned = Duration::from_secs(self.received.checked_div(LEAST_RATE).unwrap_or(0));
         let left = patience.saturating_add(earned).saturating_sub(self.waited).min(patience);
-        let (_, timer) = self.wait.get_or_insert_with(|| (Instant::now(), Box::pin(sleep(left))));
-        timer.as_mut().poll(cx).is_ready()
+        let wait = self.wait.get_or_insert_with(|| Wait {
+            since: Instant::now(),
+            timer: Box::pin(sleep(left)),
+            call: Call::First,
+        });
+        if wait.timer.as_mut().poll(cx).is_pending() {
+            return false;
+        }
+        if wait.call == Call::First {
+            wait.call = Call::Last;
+            wait.timer.as_mut().reset(Instant::now() + LAST_CALL);
+            return wait.timer.as_mut().poll(cx).is_ready();
+        }
+        true
     }
 }
 
@@ -138,17 +199,21 @@ impl Body for ClientBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let ends = self.ends;
         let Some(incoming) = &mut self.incoming else { return Poll::Ready(None) };
-        let Poll::Ready(frame) = Pin::new(incoming).poll_frame(cx) else {
+        let frame = Pin::new(&mut *incoming).poll_frame(cx);
+        let cut_off = matches!(frame, Poll::Ready(None)) && ends.is_cut_off(incoming);
+        let Poll::Ready(frame) = frame else {
             return if self.is_late(cx) { self.fail(SLOW_BODY) } else { Poll::Pending };
         };
-        if let Some((since, _)) = self.wait.take() {
-            self.waited = self.waited.saturating_add(since.elapsed());
+        if let Some(wait) = self.wait.take() {
+            self.waited = self.waited.saturating_add(wait.since.elapsed());
         }
         if let Some(upload) = &self.upload {
             upload.moved.notify_one();
         }
         match frame {
+            None if cut_off => self.fail(BROKEN_BODY),
             None => Poll::Ready(None),
             Some(Err(_)) => self.fail(BROKEN_BODY),
             Some(Ok(frame)) => match frame.into_data() {
@@ -183,6 +248,7 @@ impl Body for ClientBody {
 /// An upstream's body, given up when nothing comes of it for so long.
 pub(crate) struct UpstreamBody {
     incoming: Incoming,
+    ends: Ends,
     /// `None` for any time.
     patience: Option<Duration>,
     wait: Option<Pin<Box<Sleep>>>,
@@ -192,10 +258,11 @@ pub(crate) struct UpstreamBody {
 impl UpstreamBody {
     pub(crate) fn new(
         incoming: Incoming,
+        ends: Ends,
         patience: Option<Duration>,
         asked: Asked,
     ) -> UpstreamBody {
-        UpstreamBody { incoming, patience, wait: None, asked }
+        UpstreamBody { incoming, ends, patience, wait: None, asked }
     }
 
     fn is_late(&mut self, cx: &mut Context<'_>) -> bool {
@@ -218,11 +285,14 @@ impl Body for UpstreamBody {
                 return Poll::Pending;
             }
             self.asked.failed();
-            let error = "the upstream stopped in the midst of its answer";
-            return Poll::Ready(Some(Err(error.into())));
+            return Poll::Ready(Some(Err(MIDWAY.into())));
         };
         self.wait = None;
         Poll::Ready(match frame {
+            None if self.ends.is_cut_off(&self.incoming) => {
+                self.asked.failed();
+                Some(Err(MIDWAY.into()))
+            }
             None => None,
             Some(Err(error)) => {
                 self.asked.failed();

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tower_service::Service;
 
 use crate::admission::Admission;
-use crate::body::{BodyLimits, BoxError, ClientBody, Whole};
+use crate::body::{BodyLimits, BoxError, ClientBody, Ends, Whole};
 use crate::connection::ConnectionLimits;
 use crate::framing::Fault;
 use crate::metrics::Metrics;
@@ -137,7 +137,8 @@ impl<S: Behind> Face<S> {
             parts.extensions.insert(certificate.clone());
         }
         self.admission.admit(&mut parts)?;
-        Ok(Request::from_parts(parts, ClientBody::new(body, self.body)?))
+        let body = ClientBody::new(body, Ends::of(parts.version), self.body)?;
+        Ok(Request::from_parts(parts, body))
     }
 }
 

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
-use http::{HeaderMap, Response, StatusCode, Version};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, Version};
 use http_body_util::Either;
 use hyper::body::Incoming;
 
 use super::server::Asked;
-use crate::body::{AnswerBody, UpstreamBody, whole};
+use crate::body::{AnswerBody, Ends, UpstreamBody, whole};
 use crate::framing::Fault;
 use crate::hop;
 use crate::tunnel::{Switch, Tunnels};
@@ -36,13 +36,20 @@ pub(super) fn answer(
         return Ok(Response::from_parts(parts, Either::Left(whole(""))));
     }
     let (mut parts, body) = response.into_parts();
-    if !settle_framing(&mut parts.headers) {
+    if !settle_coding(&mut parts.headers) {
         return Err(asked.invalid("its answer has more transfer codings than `chunked`"));
     }
+    if !settle_length(&mut parts.headers) {
+        return Err(asked.invalid("its answer says its length in more than one way"));
+    }
+    if parts.status == StatusCode::NO_CONTENT {
+        parts.headers.remove(CONTENT_LENGTH);
+    }
+    let ends = Ends::of(parts.version);
     hop::strip_response(&mut parts.headers);
     parts.version = Version::default();
     let patience = if is_stream(&parts.headers) { patience.1 } else { patience.0 };
-    Ok(Response::from_parts(parts, Either::Right(UpstreamBody::new(body, patience, asked))))
+    Ok(Response::from_parts(parts, Either::Right(UpstreamBody::new(body, ends, patience, asked))))
 }
 
 fn is_stream(headers: &HeaderMap) -> bool {
@@ -60,7 +67,7 @@ fn is_stream(headers: &HeaderMap) -> bool {
 /// client would not know of it.
 ///
 /// Whether it could be settled.
-fn settle_framing(headers: &mut HeaderMap) -> bool {
+fn settle_coding(headers: &mut HeaderMap) -> bool {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     match (codings.next(), codings.next()) {
         (None, _) => true,
@@ -70,4 +77,28 @@ fn settle_framing(headers: &mut HeaderMap) -> bool {
         }
         _ => false,
     }
+}
+
+/// A length that is said more than once, and always the same, is said once from here on: to pass it on
+/// as it came is for the client to settle (RFC 9112, 6.3).
+///
+/// Whether it could be settled.
+fn settle_length(headers: &mut HeaderMap) -> bool {
+    let is_number = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    let mut lines = headers.get_all(CONTENT_LENGTH).iter();
+    match (lines.next(), lines.next()) {
+        (None, _) => return true,
+        (Some(only), None) if is_number(only.as_bytes()) => return true,
+        _ => {}
+    }
+    let lines = headers.get_all(CONTENT_LENGTH).iter();
+    let mut lengths = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+    let first = lengths.next().map(<[u8]>::trim_ascii).filter(|length| is_number(length));
+    let Some(length) = first.filter(|first| lengths.all(|length| length.trim_ascii() == *first))
+    else {
+        return false;
+    };
+    let Ok(length) = HeaderValue::from_bytes(length) else { return false };
+    headers.insert(CONTENT_LENGTH, length);
+    true
 }

@@ -84,7 +84,7 @@ async fn what_is_ambiguous_is_refused_and_the_connection_goes_on() {
 }
 
 /// A frame of a type on a stream.
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     let mut frame = length[1..].to_vec();
     frame.extend([kind, flags]);
@@ -94,7 +94,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 /// What the server sends until it closes, or until `enough`.
-fn read_until(stream: &mut TcpStream, enough: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+pub(crate) fn read_until(stream: &mut TcpStream, enough: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let (mut seen, mut bytes) = (Vec::new(), [0; 4096]);
     while !enough(&seen) {
         match stream.read(&mut bytes) {
@@ -144,7 +144,7 @@ fn an_idle_connection_is_closed_and_so_is_half_a_preface() {
 }
 
 /// A connection that has said hello.
-fn raw(gateway: &Program) -> TcpStream {
+pub(crate) fn raw(gateway: &Program) -> TcpStream {
     let mut stream = TcpStream::connect(gateway.address).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
     stream.set_write_timeout(Some(DEADLINE)).unwrap();

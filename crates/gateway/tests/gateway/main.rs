@@ -9,11 +9,13 @@
 )]
 
 mod afterwards;
+mod answers;
 mod calendar;
 mod canary;
 mod cases;
 mod cli;
 mod client;
+mod cuts;
 mod deploy;
 mod ends;
 mod forwarding;
@@ -23,6 +25,7 @@ mod grpc;
 mod http2;
 mod limits;
 mod metrics;
+mod midway;
 mod pools;
 mod probes;
 mod program;

@@ -22,7 +22,7 @@ const GET: &str = "GET /g HTTP/1.1\r\nHost: h\r\n\r\n";
 const POST: &str = "POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbody";
 
 /// A gateway in front of one upstream of these servers.
-fn config(servers: &[String], more: &str) -> String {
+pub(crate) fn config(servers: &[String], more: &str) -> String {
     format!(
         "[server]\nlisten = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"\n\
          [[route]]\nupstream = \"app\"\n\
