@@ -234,12 +234,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Wire<S> {
             if free > 0 && this.unread.is_empty() {
                 return this.read_through(cx, out, free);
             }
-            if this.is_late(cx) {
-                this.refuse(Fault::SLOW_HEAD);
-                continue;
-            }
-            if ready!(fill(&mut this.stream, cx, &mut this.unread))? == 0 {
-                return Poll::Ready(Ok(()));
+            // What has come in time is read first: it may be this machine that was held up.
+            match fill(&mut this.stream, cx, &mut this.unread)? {
+                Poll::Ready(0) => return Poll::Ready(Ok(())),
+                Poll::Ready(_) => {}
+                Poll::Pending if this.is_late(cx) => this.refuse(Fault::SLOW_HEAD),
+                Poll::Pending => return Poll::Pending,
             }
         }
     }
@@ -321,3 +321,6 @@ fn fill<S: AsyncRead + Unpin>(
     let mut portion = unread.limit(PORTION);
     pin!(stream.read_buf(&mut portion)).poll(cx)
 }
+
+#[cfg(test)]
+mod tests;

@@ -67,7 +67,12 @@ fn attacks(scale: Scale) -> Vec<(String, Attack)> {
         attacks.push((format!("http2 {}", flood.name), Box::new(move |scale| flood.judged(scale))));
     }
     attacks.push(("framing vectors".to_owned(), Box::new(|_| vectors::judged())));
-    attacks.push(("framing mutations".to_owned(), Box::new(mutations::judged)));
+    for (name, machine) in
+        [("", mutations::Machine::Free), (", halting", mutations::Machine::Halting)]
+    {
+        let judged = move |scale| mutations::judged(scale, machine);
+        attacks.push((format!("framing mutations{name}"), Box::new(judged)));
+    }
     attacks.push(("forged identities".to_owned(), Box::new(forged::judged)));
     attacks.push(("answers unread".to_owned(), Box::new(|_| slow::unread())));
     if scale == Scale::Full {

@@ -2,7 +2,9 @@
 //! else, and none of it could have been read otherwise.
 
 use std::io::Write;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
 
 use crate::Scale;
 use crate::client::{Answer, Client};
@@ -29,8 +31,26 @@ impl Dice {
     }
 }
 
-pub(crate) fn judged(scale: Scale) -> Verdict {
-    let streams = scale.of(2_000, 100_000);
+/// What else the machine does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Machine {
+    /// Nothing, or as much as it likes.
+    Free,
+    /// It halts the gateway again and again, for longer than clients are waited for. So some requests in the
+    /// midst of a stream are answered 408 and those behind them are not, and connections end before all is
+    /// answered; what is answered has to be right all the same.
+    Halting,
+}
+
+/// How long it runs at most before it is halted, and for how long that is.
+const RUNS: Duration = Duration::from_millis(50);
+const HALTS: Duration = Duration::from_millis(300);
+
+pub(crate) fn judged(scale: Scale, machine: Machine) -> Verdict {
+    let streams = match machine {
+        Machine::Free => scale.of(2_000, 100_000),
+        Machine::Halting => scale.of(500, 20_000),
+    };
     let upstream = Upstream::with(|seen, stream| {
         let told = shown(&seen.what(), &seen.body);
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", told.len());
@@ -41,7 +61,11 @@ pub(crate) fn judged(scale: Scale) -> Verdict {
     let gateway = Program::serve(&(upstream.config() + patience));
     let next = AtomicUsize::new(0);
     let (mut answered, mut refused, mut others) = (Vec::new(), 0, Vec::new());
+    let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        if machine == Machine::Halting {
+            scope.spawn(|| halt(&gateway, &over));
+        }
         let runners: Vec<_> = (0..RUNNERS)
             .map(|_| {
                 scope.spawn(|| {
@@ -57,7 +81,12 @@ pub(crate) fn judged(scale: Scale) -> Verdict {
                         let passed: Vec<_> = passed.map(|answer| answer.text()).collect();
                         refused += usize::from(answers.iter().any(|answer| answer.status >= 400));
                         if !is_found(&answers, &strict::read(&stream)) {
-                            others.push(String::from_utf8_lossy(&stream).into_owned());
+                            let told: Vec<_> = answers
+                                .iter()
+                                .map(|answer| format!("{} {}", answer.status, answer.text()))
+                                .collect();
+                            let stream = String::from_utf8_lossy(&stream);
+                            others.push(format!("{stream:?} answered by {told:?}"));
                         }
                         answered.extend(passed);
                     }
@@ -70,6 +99,7 @@ pub(crate) fn judged(scale: Scale) -> Verdict {
             refused += few;
             others.extend(other);
         }
+        over.store(true, Ordering::Relaxed);
     });
     let seen = upstream.seen();
     let mut seen: Vec<_> = seen.iter().map(|seen: &Seen| shown(&seen.what(), &seen.body)).collect();
@@ -86,10 +116,22 @@ pub(crate) fn judged(scale: Scale) -> Verdict {
     verdict.demand(seen == answered, "the upstream sees what is answered, no more and no other");
     verdict.demand(
         others.is_empty(),
-        format!("nothing that could be read otherwise: {:?}", others.first()),
+        format!("nothing that could be read otherwise: {}", others.join("; ")),
     );
     verdict.demand(answered.len() > streams / 2, "many requests answered, or this shows nothing");
     verdict
+}
+
+/// Halts the gateway again and again until it is over.
+fn halt(gateway: &Program, over: &AtomicBool) {
+    let mut dice = Dice(0);
+    let mut some = |most: Duration| most.mul_f64(dice.roll(1_000) as f64 / 1_000.0);
+    while !over.load(Ordering::Relaxed) {
+        sleep(some(RUNS));
+        gateway.signal("STOP");
+        sleep(some(HALTS));
+        gateway.signal("CONT");
+    }
 }
 
 /// A request in a line, as the upstream saw it.
