@@ -73,10 +73,12 @@ fn method(method: &Method) -> Result<(), Fault> {
 
 /// hyper asks for the body when it is read, so the upstream need not know of it.
 fn expectation(headers: &mut HeaderMap) -> Result<(), Fault> {
-    match headers.remove(header::EXPECT) {
-        Some(value) if !value.as_bytes().eq_ignore_ascii_case(b"100-continue") => Err(EXPECTATION),
-        _ => Ok(()),
+    let is_known = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"100-continue");
+    if !headers.get_all(header::EXPECT).iter().all(is_known) {
+        return Err(EXPECTATION);
     }
+    headers.remove(header::EXPECT);
+    Ok(())
 }
 
 /// One host, from the target if it has one (RFC 9112, 3.2.2).
