@@ -11,6 +11,7 @@ mod known;
 mod line;
 mod lines;
 mod patience;
+mod unless;
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -30,6 +31,7 @@ pub use courier::{Copies, Courier, Delivered, Errand};
 pub use failure::{BoxError, Failure};
 pub use holds::SharedHolds;
 
+use crate::breaker::Breakers;
 use crate::error::CallError;
 use crate::retry::{Repeat, Retry};
 use crate::throttle::Throttle;
@@ -139,6 +141,17 @@ impl<R> ClientLayer<R> {
     #[must_use]
     pub fn throttle(self, throttle: Throttle) -> ClientLayer<R> {
         self.map(|courier| courier.throttle(throttle))
+    }
+
+    /// Turns calls away that wait here when the circuit of their host opens, with an error that
+    /// [is open](crate::Error::is_open), and tries no call again while it is.
+    ///
+    /// The circuits are those of a [`BreakerLayer`](crate::breaker::BreakerLayer) around this client: it
+    /// asks them when a call comes, and hears what came of it. Where calls have a key of their own
+    /// ([`ClientLayer::key`]), the circuit is that of the key without its scheme.
+    #[must_use]
+    pub fn circuits(self, breakers: Breakers) -> ClientLayer<R> {
+        self.map(|courier| courier.circuits(breakers))
     }
 
     fn map(self, change: impl FnOnce(Courier) -> Courier) -> ClientLayer<R> {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 use tollgate_core::breaker::{Breaker, Circuit, Mode, Passage, Permit, Report, Status};
 
 use super::kept::{CircuitState, Kept, Turned};
@@ -44,6 +46,8 @@ struct Shared {
     clock: Since,
     listener: Option<Listener>,
     held: Mutex<Held>,
+    /// Told when any of them opens.
+    opened: Notify,
 }
 
 type Listener = Box<dyn Fn(&Turn<'_>) + Send + Sync>;
@@ -117,6 +121,7 @@ impl BreakersBuilder {
             clock: Since::start(),
             listener: self.listener,
             held: Mutex::new(Held { known, forgotten: 0, forgotten_open: 0 }),
+            opened: Notify::new(),
         }))
     }
 }
@@ -191,6 +196,26 @@ impl Breakers {
         }
     }
 
+    /// Ends when any circuit opens, counted from when it is made.
+    pub(crate) fn opening(&self) -> Notified<'_> {
+        self.0.opened.notified()
+    }
+
+    /// Why no call of this key may leave now, if its circuit is open and blocks. It is only looked at:
+    /// probes are let through where calls come.
+    pub(crate) fn bars(&self, key: &str) -> Option<Error> {
+        let (shared, held) = (&*self.0, self.0.held());
+        let circuit = &held.known.get(key)?.circuit;
+        if circuit.status() != Status::Open {
+            return None;
+        }
+        match shared.breaker.ask(&mut circuit.clone(), shared.clock.tick(), 0) {
+            Passage::Through(_) => None,
+            Passage::Blocked(wait) => Some(Kind::Open(Some(wait)).into()),
+            Passage::Shut => Some(Kind::Open(None).into()),
+        }
+    }
+
     pub(super) fn report(&self, slot: &Slot, permit: Permit, report: Report) {
         let shared = &*self.0;
         let mut held = shared.held();
@@ -226,7 +251,10 @@ impl Shared {
     fn tell(&self, key: &str, turned: Option<Turned>) {
         let Some(Turned { status, mode, number }) = turned else { return };
         match status {
-            Status::Open => tracing::warn!(circuit = key, ?mode, "opened"),
+            Status::Open => {
+                tracing::warn!(circuit = key, ?mode, "opened");
+                self.opened.notify_waiters();
+            }
             Status::HalfOpen => tracing::debug!(circuit = key, ?mode, "probes"),
             Status::Closed => tracing::info!(circuit = key, ?mode, "closed"),
         }

@@ -1,6 +1,7 @@
 //! One call, from its turn to its last try.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ use super::known::{Pace, later};
 use super::line::{Departed, Line};
 use super::lines::Lines;
 use super::patience::{End, Patience};
+use super::unless::unless;
+use crate::breaker::Breakers;
 use crate::error::{CallError, Error, Kind};
 use crate::retry::{Repeat, Repeats, Retry, Tries};
 use crate::throttle::{Permit, Throttle};
@@ -38,6 +41,7 @@ pub struct Courier {
     retry: Option<Retry>,
     holds: Option<SharedHolds>,
     throttle: Option<Throttle>,
+    circuits: Option<Breakers>,
 }
 
 /// A call as a courier makes it.
@@ -87,6 +91,7 @@ impl Default for Courier {
             retry: None,
             holds: None,
             throttle: None,
+            circuits: None,
         }
     }
 }
@@ -134,6 +139,13 @@ impl Courier {
     #[must_use]
     pub fn throttle(self, throttle: Throttle) -> Courier {
         Courier { throttle: Some(throttle), ..self }
+    }
+
+    /// Turns calls away that wait here when the circuit of their key, without its scheme, opens, and
+    /// tries none again while it is open. Whoever calls asks the circuit before, and reports to it.
+    #[must_use]
+    pub fn circuits(self, breakers: Breakers) -> Courier {
+        Courier { circuits: Some(breakers), ..self }
     }
 
     /// Makes a call of this method under `key`: waits for its turn, tries, and tries again.
@@ -196,8 +208,30 @@ impl Courier {
         self.lines.of(key)
     }
 
-    /// Waits until a call may leave, and lets it.
+    /// Waits until a call may leave, and lets it, unless its circuit is open or opens before.
     async fn depart<'l>(
+        &self,
+        key: &str,
+        line: &'l Line,
+        deadline: Option<Instant>,
+    ) -> Result<(Departed<'l>, Option<Permit>), Error> {
+        let departing = self.wait(key, line, deadline);
+        let Some(breakers) = &self.circuits else { return departing.await };
+        let place = key.split_once("://").map_or(key, |(_, place)| place);
+        let mut departing = pin!(departing);
+        loop {
+            // From before the look at the circuit, so that no opening is missed.
+            let opening = breakers.opening();
+            if let Some(open) = breakers.bars(place) {
+                return Err(open);
+            }
+            if let Some(departed) = unless(opening, departing.as_mut()).await {
+                return departed;
+            }
+        }
+    }
+
+    async fn wait<'l>(
         &self,
         key: &str,
         line: &'l Line,

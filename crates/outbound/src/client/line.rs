@@ -1,9 +1,8 @@
 //! The calls of one key, which leave one after the other.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 
 use tokio::sync::futures::Notified;
 use tokio::sync::{MutexGuard as Turn, Notify};
@@ -13,6 +12,7 @@ use tollgate_core::Span;
 use super::elsewhere::Elsewhere;
 use super::known::{Call, Known, Pace};
 use super::patience::{End, Patience};
+use super::unless::unless;
 use crate::error::{Error, Kind};
 use crate::retry::{Entry, Ledger, RetryBudget};
 use crate::told::Told;
@@ -105,12 +105,7 @@ impl Line {
             let _visit = self.elsewhere.visit();
             return Some(other.await);
         }
-        let (mut other, mut slowed) = (pin!(other), pin!(slowed));
-        poll_fn(|context| match other.as_mut().poll(context) {
-            Poll::Ready(out) => Poll::Ready(Some(out)),
-            Poll::Pending => slowed.as_mut().poll(context).map(|()| None),
-        })
-        .await
+        unless(slowed, other).await
     }
 
     /// Counts a call that leaves now, unless something was learned since its turn that forbids it.

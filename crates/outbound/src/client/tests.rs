@@ -16,6 +16,7 @@ use super::*;
 use crate::Throttle;
 use crate::told::Told;
 
+mod circuits;
 mod questions;
 
 type Headers = Vec<(&'static str, String)>;
