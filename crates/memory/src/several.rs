@@ -10,6 +10,8 @@
 //! first because their locks may put a thread to sleep, and nobody sleeps while others spin for a
 //! bucket.
 
+mod refused;
+
 use tollgate_core::algorithm::{Log, Moment, Rule, Ruling, State, Step};
 use tollgate_core::charge::{Outcome, passes};
 use tollgate_core::{Answer, Charge, Decision, Effect, Few, Mode, Span, Tick, Verdict};
@@ -103,7 +105,7 @@ impl Memory {
         }
     }
 
-    /// Charges known keys if all of them pass at once.
+    /// Charges known keys if all of them pass at once; tells a refusal.
     #[inline]
     fn decide_known<'l, const N: usize>(
         &self,
@@ -118,7 +120,8 @@ impl Memory {
             let known = self.known(bucket, now, &Asked::new(charge, *key));
             *admitted = known.and_then(|known| known.admit(charge.cost));
             if admitted.is_none() {
-                return self.decide_slots(now, Mode::Charge, charges);
+                let refused = self.refuse(now, charges);
+                return refused.unwrap_or_else(|| self.decide_slots(now, Mode::Charge, charges));
             }
         }
         let mut locks = [const { None }; N];
