@@ -1,24 +1,26 @@
 //! What is said of some values of a part of requests.
 
-use std::collections::HashMap;
+mod prints;
 
 use crate::finding::Complaint;
 use crate::host::host;
-use crate::key::{KeyPart, PartValue, Secret};
+use crate::key::{KeyPart, PartValue};
 use crate::method::Method;
 use crate::network::{Network, NetworkError, Networks};
 use crate::path::{Case, RequestPath};
 
+use prints::Prints;
+
 /// What is said of some values of one part of requests; of networks, the narrowest counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Values<T> {
-    by_value: HashMap<Secret, T>,
+    by_value: Prints<T>,
     by_network: Networks<T>,
 }
 
 impl<T> Default for Values<T> {
     fn default() -> Values<T> {
-        Values { by_value: HashMap::new(), by_network: Networks::default() }
+        Values { by_value: Prints::default(), by_network: Networks::default() }
     }
 }
 
@@ -28,10 +30,8 @@ impl<T: Copy> Values<T> {
     pub(crate) fn find(&self, value: &PartValue<'_>) -> Option<T> {
         match value {
             PartValue::Address(address) => self.by_network.find(*address).copied(),
-            PartValue::Bytes(bytes) if !self.by_value.is_empty() => {
-                self.by_value.get(&**bytes).copied()
-            }
-            PartValue::Bytes(_) | PartValue::Missing | PartValue::Several => None,
+            PartValue::Bytes(bytes) => self.by_value.find(bytes),
+            PartValue::Missing | PartValue::Several => None,
         }
     }
 
@@ -85,6 +85,6 @@ impl<T: Copy> Values<T> {
     }
 
     fn insert_value(&mut self, value: &str, about: T) -> Option<T> {
-        self.by_value.insert(Secret::new(value.as_bytes()), about)
+        self.by_value.insert(value.as_bytes(), about)
     }
 }
