@@ -20,9 +20,7 @@ use crate::list::List;
 use crate::method::{MethodSet, Methods};
 use crate::path::Case;
 use crate::plans::Plans;
-use crate::request::Request;
 use crate::routes::Routes;
-use crate::when::When;
 
 pub use builder::PolicyBuilder;
 pub use explain::{Application, Explanation, Reason};
@@ -98,17 +96,6 @@ impl Policy {
     /// Whether a request may be under this plan.
     pub(crate) fn may_plan(&self, plan: &str) -> bool {
         self.plans.may_be(plan)
-    }
-
-    /// Whether something else than a limit, such as a route, is for `request`, by this policy's
-    /// words: its [`case`](Policy::case) and plans.
-    ///
-    /// A header or query parameter that is given twice has no value, so what asks for it is not for
-    /// the request.
-    #[must_use]
-    pub fn applies<R: Request + ?Sized>(&self, when: &When, request: &R) -> bool {
-        let view = self.view(request);
-        when.unclear(&view).is_none() && when.is_met(&view, true)
     }
 
     /// How the paths of requests have to be matched, for

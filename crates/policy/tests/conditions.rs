@@ -13,7 +13,8 @@ use proptest::prelude::*;
 use tollgate_core::{Limit, Tick};
 use tollgate_policy::config::{Problems, Reading, Source};
 use tollgate_policy::{
-    Given, KeyPart, Lack, LimitSpec, Policy, Reason, Request, Schedule, Scratch, Selection, When,
+    Case, Given, KeyPart, Lack, LimitSpec, Policy, Reason, Request, Schedule, Scratch, Selection,
+    When,
 };
 
 /// A request as a test writes it.
@@ -299,14 +300,17 @@ fn a_plan_can_be_a_condition_and_a_part_of_a_key() {
 }
 
 #[test]
-fn a_policy_tells_whether_something_else_is_for_a_request() {
-    let policy = one("[plans]\nfrom = \"claim:plan\"\n[path]\ncase = \"folded\"");
-    let when = When::default().path("/API/*").unwrap().plan("pro").header("x-a", "1").unwrap();
-    let fits = ask("/api/x").claim("plan", "pro").header("x-a", "1");
-    assert!(policy.applies(&when, &fits));
-    assert!(!policy.applies(&when, &ask("/api/x").claim("plan", "pro")));
-    assert!(!policy.applies(&when, &fits.clone().header("x-a", "1")), "given twice");
-    assert!(!policy.applies(&when, &Asked { path: Some("/x".into()), ..fits }));
+fn a_condition_by_itself_tells_whether_it_is_for_a_request() {
+    let when = When::default().path("/API/*").unwrap().header("x-a", "1").unwrap();
+    let fits = |asked: &Asked| when.fits(asked, Case::Folded);
+    let fitting = ask("/api/x").header("x-a", "1");
+    assert!(fits(&fitting));
+    assert!(!when.fits(&fitting, Case::Kept));
+    assert!(!fits(&ask("/api/x")));
+    assert!(!fits(&fitting.clone().header("x-a", "1")), "given twice");
+    assert!(!fits(&Asked { path: Some("/x".into()), ..fitting }));
+    assert!(when.is_of_the_request_alone());
+    assert!(!when.plan("pro").is_of_the_request_alone());
 }
 
 #[test]
