@@ -4,6 +4,7 @@ mod body;
 mod courier;
 mod doubling;
 mod elsewhere;
+mod errand;
 mod failure;
 mod holds;
 mod key;
@@ -27,7 +28,8 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 pub use body::HeldBody;
-pub use courier::{Copies, Courier, Delivered, Errand};
+pub use courier::Courier;
+pub use errand::{Copies, Delivered, Errand};
 pub use failure::{BoxError, Failure};
 pub use holds::SharedHolds;
 
