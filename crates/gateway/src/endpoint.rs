@@ -111,9 +111,27 @@ fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
     };
     // Else a restart would have to wait for the connections of the last run to be forgotten.
     socket.set_reuseaddr(true)?;
+    hold_little(&socket);
     socket.bind(address)?;
     socket.listen(u32::from(u16::MAX))
 }
+
+/// Bytes that the system takes for a client before they can be sent on their way.
+#[cfg(any(target_os = "android", target_os = "linux"))]
+const UNSENT: u32 = 128 * 1024;
+
+/// Has the system take no more for a client than it needs to keep the line busy, on all connections that
+/// come by this socket. As it is, a buffer grows to megabytes where a client reads fast at first, and has
+/// room again only when a third of them is gone: whoever then reads slowly but steadily would be taken for
+/// one that reads nothing.
+#[cfg(any(target_os = "android", target_os = "linux"))]
+fn hold_little(socket: &TcpSocket) {
+    // Where it cannot be set, buffers are as the system has them.
+    let _ = socket2::SockRef::from(socket).set_tcp_notsent_lowat(UNSENT);
+}
+
+#[cfg(not(any(target_os = "android", target_os = "linux")))]
+fn hold_little(_: &TcpSocket) {}
 
 /// A client's connection, whatever carries it. A call through a pointer is nothing beside a system
 /// call.

@@ -65,6 +65,42 @@ fn t13_a_client_that_reads_nothing_is_given_up() {
     told.recv_timeout(DEADLINE).expect("the upstream is told that nobody reads");
 }
 
+/// Bytes that wait to be sent by the gateway, by the system's table of connections.
+fn unsent(gateway: &Program) -> u64 {
+    let port = format!(":{:04X}", gateway.address.port());
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let of_clients = table.lines().filter_map(|line| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        // 01 is established.
+        let counts = words[1].ends_with(&port) && words[3] == "01";
+        counts.then(|| u64::from_str_radix(words[4].split(':').next().unwrap(), 16).unwrap())
+    });
+    of_clients.sum()
+}
+
+#[test]
+fn t13_what_a_client_does_not_read_is_not_piled_up_for_it() {
+    const ANSWER: usize = 64 << 20;
+    let upstream = Upstream::with(|_, stream| {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {ANSWER}\r\n\r\n");
+        let _ = stream.write_all(head.as_bytes());
+        let _ = stream.write_all(&vec![b'x'; ANSWER]);
+        Keep::Closed
+    });
+    let gateway = Program::serve(&(upstream.config() + "[server.timeouts]\nwrite = \"1s\"\n"));
+    let mut client = Client::connect(gateway.address);
+    client.send(GET.as_bytes());
+    // One that reads fast at first, for which the system's buffer grows.
+    client.take(ANSWER / 4);
+    let mut most = 0;
+    until("it is given up", || {
+        let now = unsent(&gateway);
+        most = most.max(now);
+        (most > 0 && now == 0).then_some(())
+    });
+    assert!(most < 512 * 1024, "{most} bytes");
+}
+
 #[test]
 fn an_upstream_that_takes_no_body_is_a_504() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
