@@ -37,7 +37,7 @@ pub(crate) use dial::Dial;
 pub(crate) use gate::{BreakerSpec, Gate, GateSpec, Leave, PlacesSpec};
 pub(crate) use health::Ejection;
 pub(crate) use meters::{Meters, ServerLabels};
-pub(crate) use secure::{authorities_in, authorities_of_the_system, connector};
+pub(crate) use secure::{Secure, authorities_in, authorities_of_the_system};
 pub(crate) use server::Asked;
 
 use health::Health;

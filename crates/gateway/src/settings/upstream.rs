@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
-use tokio_rustls::TlsConnector;
 use tollgate_core::Span;
 use tollgate_policy::config::{Problem, Section, Text, Value};
 
@@ -17,8 +16,8 @@ mod places;
 use super::is_taken;
 use crate::tunnel::TunnelLimits;
 use crate::upstream::{
-    Address, Balance, Checks, Dial, Ejection, Gate, GateSpec, Plan, Protocol, UpstreamPatience,
-    authorities_in, authorities_of_the_system, connector,
+    Address, Balance, Checks, Dial, Ejection, Gate, GateSpec, Plan, Protocol, Secure,
+    UpstreamPatience, authorities_in, authorities_of_the_system,
 };
 
 /// What `[server.timeouts]` says of upstreams, for all that say nothing else.
@@ -140,24 +139,15 @@ impl UpstreamSpec {
 }
 
 impl UpstreamSpec {
-    /// Whether the other describes the same, as far as can be seen: over TLS it cannot, since other
-    /// authorities may be believed.
+    /// Whether the other describes the same.
     pub(super) fn is_as(&self, other: &UpstreamSpec) -> bool {
-        let dials = |spec: &UpstreamSpec| {
-            let clear = spec.dials.iter().filter(|dial| dial.secure.is_none());
-            clear
-                .map(|dial| (dial.address.to_string(), dial.patience, dial.unheard))
-                .collect::<Vec<_>>()
-        };
         let rest = |spec: &UpstreamSpec| {
             let asked = (spec.protocol, spec.balance, spec.checks.clone());
             (asked, spec.ejection, spec.patience, spec.gate)
         };
-        let (own, others) = (dials(self), dials(other));
         self.name == other.name
-            && own.len() == self.dials.len()
-            && others.len() == other.dials.len()
-            && own == others
+            && self.dials.len() == other.dials.len()
+            && self.dials.iter().zip(&other.dials).all(|(own, other)| own.is_as(other))
             && rest(self) == rest(other)
     }
 
@@ -247,7 +237,7 @@ fn secure(
     over_tls: bool,
     protocol: Protocol,
     ca_file: Option<&Text>,
-) -> Option<Option<TlsConnector>> {
+) -> Option<Option<Secure>> {
     let (reading, span) = (section.reading(), ca_file.map_or(section.span(), Text::span));
     if !over_tls {
         if let Some(file) = ca_file {
@@ -260,8 +250,8 @@ fn secure(
         Some(file) => authorities_in(file.as_str().as_ref()),
         None => authorities_of_the_system(),
     };
-    match authorities.and_then(|authorities| connector(authorities, protocol)) {
-        Ok(connector) => Some(Some(connector)),
+    match authorities.and_then(|authorities| Secure::new(authorities, protocol)) {
+        Ok(secure) => Some(Some(secure)),
         Err(why) => {
             let message = format!("nobody's certificate could be believed: {why}");
             let expected =

@@ -9,10 +9,10 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
 
 use super::Protocol;
 use super::address::Address;
+use super::secure::Secure;
 use crate::body::{BoxError, ClientBody};
 use crate::joined::Joined;
 
@@ -36,7 +36,7 @@ pub(crate) struct Dial {
     pub(crate) address: Address,
     pub(crate) protocol: Protocol,
     /// There when the address is one of TLS.
-    pub(crate) secure: Option<TlsConnector>,
+    pub(crate) secure: Option<Secure>,
     pub(crate) patience: Duration,
     /// How long what is sent may stay unanswered by the other system.
     pub(crate) unheard: Duration,
@@ -58,6 +58,17 @@ pub(crate) enum NoLine {
 }
 
 impl Dial {
+    /// Whether the other opens the same connections.
+    pub(crate) fn is_as(&self, other: &Dial) -> bool {
+        let secure = match (&self.secure, &other.secure) {
+            (Some(own), Some(other)) => own.is_as(other),
+            (own, other) => own.is_none() && other.is_none(),
+        };
+        let rest =
+            |dial: &Dial| (dial.address.to_string(), dial.protocol, dial.patience, dial.unheard);
+        secure && rest(self) == rest(other)
+    }
+
     /// Opens one connection.
     ///
     /// # Errors

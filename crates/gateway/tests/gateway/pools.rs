@@ -218,7 +218,7 @@ async fn a_server_on_a_unix_socket_is_asked() {
 }
 
 /// An authority, and a server's side of TLS with a certificate by it for `localhost`.
-fn authority(protocols: &[&[u8]]) -> (Scratch, TlsAcceptor) {
+pub(crate) fn authority(protocols: &[&[u8]]) -> (Scratch, TlsAcceptor) {
     let (ca_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);

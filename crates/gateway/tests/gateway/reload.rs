@@ -11,6 +11,7 @@ use std::sync::mpsc::channel;
 use tollgate_servers::Server;
 
 use crate::client::{Answer, Client};
+use crate::pools::authority;
 use crate::program::{Program, until};
 use crate::upstream::{Keep, Upstream};
 
@@ -87,6 +88,38 @@ fn an_upstream_that_stays_keeps_what_is_known_of_its_servers() {
     assert_eq!(value(&gateway, retries), 1, "nobody tried it again");
     reload(&gateway, &file(100, "/*", 2));
     assert_eq!(is_up(), 1, "one that is described otherwise begins anew");
+}
+
+#[test]
+fn an_upstream_over_tls_stays_as_long_as_the_same_authorities_are_believed() {
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (ca, other) = (authority(&[]).0, authority(&[]).0);
+    let file = |rate: u32| {
+        format!(
+            "[server]\nlisten = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"\n\
+             [[upstream]]\nname = \"app\"\nca_file = {:?}\n\
+             servers = [\"https://localhost:{gone}\", \"https://127.0.0.1:{gone}\"]\n\
+             eject = {{ failures = 1, for = \"1h\" }}\n\
+             [[route]]\nupstream = \"app\"\n\
+             [[limit]]\nname = \"all\"\nrate = \"{rate}/hour\"\n",
+            ca.path()
+        )
+    };
+    let gateway = Program::serve(&file(100));
+    let server = format!("https://localhost:{gone}");
+    let up = format!("tollgate_upstream_up{{upstream=\"app\",server=\"{server}\"}}");
+    assert_eq!(ask(&gateway).status, 502);
+    assert_eq!(value(&gateway, &up), 0);
+    reload(&gateway, &file(200));
+    assert_eq!(value(&gateway, &up), 0, "it stays");
+    // An authority more is another question, and so is another one.
+    for authorities in [ca.text() + &other.text(), other.text()] {
+        ca.replace(&authorities);
+        gateway.signal("HUP");
+        until("it begins anew", || (value(&gateway, &up) == 1).then_some(()));
+        assert_ne!(ask(&gateway).status, 200);
+        assert_eq!(value(&gateway, &up), 0);
+    }
 }
 
 #[test]
