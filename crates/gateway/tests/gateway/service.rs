@@ -15,7 +15,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio_rustls::TlsAcceptor;
 
 pub(crate) type Body = BoxBody<Bytes, Infallible>;
@@ -41,15 +41,7 @@ pub(crate) async fn serve<F>(
 where
     F: Future<Output = Response<Body>> + Send + 'static,
 {
-    let handler = boxed(handler);
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(talk(stream, speaks, handler.clone()));
-        }
-    });
-    address
+    listen(speaks, boxed(handler), |stream| async { Ok(stream) }).await
 }
 
 /// The same over TLS.
@@ -61,12 +53,24 @@ pub(crate) async fn serve_tls<F>(
 where
     F: Future<Output = Response<Body>> + Send + 'static,
 {
-    let handler = boxed(handler);
+    listen(speaks, boxed(handler), move |stream| acceptor.accept(stream)).await
+}
+
+/// On a port that is free; each connection becomes what is spoken over by `open`.
+async fn listen<S, F>(
+    speaks: Speaks,
+    handler: Arc<Handler>,
+    open: impl Fn(TcpStream) -> F + Send + 'static,
+) -> SocketAddr
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    F: Future<Output = std::io::Result<S>> + Send,
+{
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            if let Ok(stream) = acceptor.accept(stream).await {
+            if let Ok(stream) = open(stream).await {
                 tokio::spawn(talk(stream, speaks, handler.clone()));
             }
         }
