@@ -1,7 +1,7 @@
 //! A list that is nearly always short.
 
 use alloc::vec::{self, Vec};
-use core::{array, iter};
+use core::{array, iter, slice};
 
 /// A list that keeps up to four items without an allocation.
 ///
@@ -41,23 +41,23 @@ impl<T> Few<T> {
     /// The items in order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        let (one, four, more): (_, &[Option<T>], &[T]) = match &self.0 {
-            Held::One(item) => (Some(item), &[], &[]),
-            Held::Four(items) => (None, items, &[]),
-            Held::More(items) => (None, &[], items),
+        let (four, whole): (&[Option<T>], &[T]) = match &self.0 {
+            Held::One(item) => (&[], slice::from_ref(item)),
+            Held::Four(items) => (items, &[]),
+            Held::More(items) => (&[], items),
         };
-        one.into_iter().chain(four.iter().flatten()).chain(more)
+        four.iter().flatten().chain(whole)
     }
 
     /// The items in order, to be changed.
     #[inline]
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        let (one, four, more): (_, &mut [Option<T>], &mut [T]) = match &mut self.0 {
-            Held::One(item) => (Some(item), &mut [], &mut []),
-            Held::Four(items) => (None, items, &mut []),
-            Held::More(items) => (None, &mut [], items),
+        let (four, whole): (&mut [Option<T>], &mut [T]) = match &mut self.0 {
+            Held::One(item) => (&mut [], slice::from_mut(item)),
+            Held::Four(items) => (items, &mut []),
+            Held::More(items) => (&mut [], items),
         };
-        one.into_iter().chain(four.iter_mut().flatten()).chain(more)
+        four.iter_mut().flatten().chain(whole)
     }
 }
 
