@@ -37,9 +37,9 @@ pub struct Head<'r> {
     pub(super) trail: Option<Trail>,
     matched: Cow<'r, str>,
     host: OnceCell<Option<Cow<'r, str>>>,
-    pub(super) token: Option<Token>,
+    pub(super) token: Option<&'r Token>,
     claims: OnceCell<Option<Claims>>,
-    pub(super) clock: Option<Arc<dyn Clock>>,
+    pub(super) clock: Option<&'r dyn Clock>,
     now: OnceCell<Tick>,
 }
 
@@ -206,7 +206,7 @@ impl Request for Head<'_> {
     }
 
     fn now(&self) -> Option<Tick> {
-        let clock = self.clock.as_ref()?;
+        let clock = self.clock?;
         // One instant for all limits of a request.
         Some(*self.now.get_or_init(|| clock.now()))
     }

@@ -208,14 +208,14 @@ impl Rules {
     }
 
     /// What limits see of a request.
-    pub(super) fn head<'r, B>(&self, request: &'r Request<B>) -> Head<'r> {
+    pub(super) fn head<'r, B>(&'r self, request: &'r Request<B>) -> Head<'r> {
         let mut head = Head::of(request);
         if self.paths == Paths::Matter {
             head.match_path(self.policy.case());
         }
         head.route = self.route.as_ref().and_then(|read| read(request.extensions()));
-        head.token = self.token.clone();
-        head.clock = self.clock.clone();
+        head.token = self.token.as_ref();
+        head.clock = self.clock.as_deref();
         self.find_client(&mut head);
         self.find_user(&mut head);
         head
