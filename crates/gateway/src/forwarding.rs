@@ -100,7 +100,9 @@ fn add_address(headers: &mut HeaderMap, address: IpAddr) {
 /// As its `Display` writes it, without formatting machinery for the usual ones.
 fn text(address: IpAddr) -> String {
     let IpAddr::V4(v4) = address else { return address.to_string() };
-    let mut text = String::with_capacity("255.255.255.255".len());
+    // Exact, so that a header takes it as it is.
+    let digits = v4.octets().map(|octet| 1 + usize::from(octet > 9) + usize::from(octet > 99));
+    let mut text = String::with_capacity(digits.iter().sum::<usize>() + 3);
     for octet in v4.octets() {
         if !text.is_empty() {
             text.push('.');

@@ -25,6 +25,7 @@ use http::uri::{Authority, Parts as UriParts, Scheme};
 use http::{Request, Response, Uri, Version};
 use http_body::Body;
 use prometheus_client::metrics::counter::Counter;
+use smallvec::{SmallVec, smallvec};
 
 use crate::body::{AnswerBody, ClientBody};
 use crate::framing::Fault;
@@ -238,13 +239,14 @@ impl Pool {
 
     /// All servers in the order in which they are to be tried: those that are up first. So where none
     /// is, all are: a wrong check must not be worse than none.
-    fn order(&self, turn: usize) -> Vec<&Server> {
+    fn order(&self, turn: usize) -> SmallVec<[&Server; 1]> {
         if let [only] = &*self.servers {
-            return vec![&**only];
+            return smallvec![&**only];
         }
         let first = turn.checked_rem(self.servers.len()).unwrap_or(0);
         let (before, from) = self.servers.split_at(first);
-        let mut order: Vec<_> = from.iter().chain(before).map(|server| &**server).collect();
+        let mut order: SmallVec<[_; 1]> =
+            from.iter().chain(before).map(|server| &**server).collect();
         // Stable: among equals the turn decides. Each is looked at once, since both may change
         // meanwhile, and no order would hold.
         order.sort_by_cached_key(|server| {

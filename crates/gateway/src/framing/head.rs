@@ -1,5 +1,9 @@
 //! The head of a request: its lines, and how they say where the body ends.
 
+use std::iter;
+
+use memchr::{memchr, memchr_iter};
+
 use super::{Fault, HeadLimits};
 
 /// What a head says of the bytes behind it.
@@ -25,8 +29,9 @@ pub(super) enum Body {
 /// A bare line feed is refused here, since a head that is ended by two of them has no other end.
 pub(super) fn end(bytes: &[u8], scanned: usize) -> Result<Option<usize>, Fault> {
     // An end may have begun among the bytes that were searched.
-    let mut from = scanned.saturating_sub(3);
-    while let Some(at) = find_line_feed(bytes, from) {
+    let from = scanned.saturating_sub(3);
+    for at in memchr_iter(b'\n', bytes.get(from..).unwrap_or_default()) {
+        let at = from + at;
         let line = bytes.get(..at).unwrap_or_default();
         if !line.ends_with(b"\r") {
             return Err(Fault::malformed("expected lines that end with CR LF"));
@@ -34,23 +39,18 @@ pub(super) fn end(bytes: &[u8], scanned: usize) -> Result<Option<usize>, Fault> 
         if line.ends_with(b"\r\n\r") {
             return Ok(Some(at + 1));
         }
-        from = at + 1;
     }
     Ok(None)
 }
 
-fn find_line_feed(bytes: &[u8], from: usize) -> Option<usize> {
-    Some(from + bytes.get(from..)?.iter().position(|byte| *byte == b'\n')?)
-}
-
 /// Reads a whole head and says what follows it.
 pub(super) fn read(head: &[u8], limits: HeadLimits) -> Result<Head, Fault> {
-    let mut lines = head.split(|byte| *byte == b'\n');
-    let version = request_line(lines.next().and_then(line).unwrap_or_default(), limits)?;
+    let mut lines = lines(head);
+    let version = request_line(lines.next().unwrap_or_default(), limits)?;
     let mut body = Body::None;
     let mut switches = false;
     let mut headers = 0;
-    for text in lines.map_while(line) {
+    for text in lines {
         headers += 1;
         if headers > limits.headers {
             return Err(Fault::MANY_HEADERS);
@@ -75,9 +75,14 @@ pub(super) fn read(head: &[u8], limits: HeadLimits) -> Result<Head, Fault> {
     Ok(Head { body, switches: switches && bodiless && version == Version::Http11 })
 }
 
-/// A line without its end; `None` for the empty one behind the last header.
-fn line(line: &[u8]) -> Option<&[u8]> {
-    line.strip_suffix(b"\r").filter(|line| !line.is_empty())
+/// The lines of a head without their ends, up to the empty one behind the last header.
+fn lines(mut head: &[u8]) -> impl Iterator<Item = &[u8]> {
+    iter::from_fn(move || {
+        let end = memchr(b'\n', head)?;
+        let (line, behind) = head.split_at_checked(end + 1)?;
+        head = behind;
+        line.strip_suffix(b"\r\n").filter(|line| !line.is_empty())
+    })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -130,7 +135,7 @@ fn check(target: &[u8]) -> Result<(), Fault> {
 
 /// The name and the value of a header line, the value without the space around it.
 pub(super) fn field(line: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
-    let colon = line.iter().position(|byte| *byte == b':');
+    let colon = memchr(b':', line);
     let (name, value) = colon
         .and_then(|at| Some((line.get(..at)?, line.get(at + 1..)?)))
         .ok_or(Fault::malformed("expected a colon in every header line"))?;
