@@ -68,7 +68,8 @@ use watch::Watch;
 
 /// Rate limits in front of an HTTP service, from one file.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, after_help = EXAMPLES, after_long_help = EXAMPLES)]
+#[command(name = "tollgate", version)]
+#[command(max_term_width = 100, after_help = EXAMPLES, after_long_help = EXAMPLES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

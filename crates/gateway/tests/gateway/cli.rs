@@ -55,6 +55,11 @@ fn told(arguments: &[&str]) -> String {
     told
 }
 
+#[test]
+fn the_version_is_told_under_the_name_of_the_command() {
+    assert_eq!(told(&["--version"]), concat!("tollgate ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
 fn explain(arguments: &[&str]) -> String {
     let file = Scratch::new("limits.toml", LIMITS);
     told(&[&["explain", file.path()], arguments].concat())
