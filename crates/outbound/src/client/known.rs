@@ -115,7 +115,7 @@ impl Known {
                 left: allowance.left.saturating_sub(unseen),
                 limit: allowance.limit.unwrap_or(allowance.left.max(largest)),
                 reset: later(now, allowance.reset?.min(longest)),
-                window: allowance.window,
+                window: allowance.window.map(|window| window.min(longest)),
             })
         };
         self.budgets = allowances.filter_map(budget).collect();
@@ -138,13 +138,14 @@ impl Known {
             || self.budgets.iter().any(|budget| budget.reset > now)
     }
 
-    /// A limit that was reset has all of it left again, for another window if that is known.
+    /// A limit that was reset has all of it left again, for another window if that is known. Of one that
+    /// holds nothing one call is made, as it may hold something by now.
     fn renew(&mut self, now: Instant) {
         self.budgets.retain_mut(|budget| {
             let Some(window) = budget.window.filter(|_| budget.reset <= now) else {
                 return budget.reset > now;
             };
-            let (left, reset) = (budget.limit, later(now, window));
+            let (left, reset) = (budget.limit.max(1), later(now, window));
             *budget = Budget { left, reset, ..*budget };
             true
         });
@@ -157,9 +158,9 @@ pub(super) fn later(now: Instant, span: Span) -> Instant {
 }
 
 impl Budget {
-    /// Whether less than half is left.
+    /// Whether nothing or less than half is left.
     fn paces(&self) -> bool {
-        self.left < self.limit.div_ceil(2)
+        self.left == 0 || self.left < self.limit.div_ceil(2)
     }
 
     /// When the next call may leave after one that left at `last`: at once while at least half is left,

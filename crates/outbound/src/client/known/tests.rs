@@ -312,3 +312,58 @@ fn calls_that_are_refused_together_are_refused_once() {
     let held = known.answered(call, &refused_without_a_word(), later, DAY);
     assert_eq!(held, Some(Span::from_secs(120)));
 }
+
+/// A policy of none, or one whose size is not told, is asked again when its window is over.
+#[test]
+fn a_limit_of_nothing_is_asked_again_after_each_window() {
+    let now = Instant::now();
+    let policy = "0;w=60";
+    let lines = [
+        ("ratelimit-limit", "0"),
+        ("ratelimit-remaining", "0"),
+        ("ratelimit-reset", "60"),
+        ("ratelimit-policy", policy),
+    ];
+    let mut headers = HeaderMap::new();
+    for (name, value) in lines {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    let told = Told::read(StatusCode::OK, &headers, Tick::EPOCH);
+    assert_eq!(told.allowances()[0].window, Some(Span::MINUTE));
+    let mut known = after(&told, now);
+    assert!(known.depart(now + seconds(59)).is_none());
+    assert!(known.depart(now + seconds(60)).is_some());
+    known.ended();
+    assert!(known.depart(now + seconds(119)).is_none());
+    assert!(known.depart(now + seconds(120)).is_some());
+}
+
+#[test]
+fn no_window_that_follows_is_believed_for_longer_than_the_longest_hold() {
+    let now = Instant::now();
+    let lines = [
+        ("ratelimit-limit", "1, 1;w=31536000"),
+        ("ratelimit-remaining", "0"),
+        ("ratelimit-reset", "1"),
+    ];
+    let mut headers = HeaderMap::new();
+    for (name, value) in lines {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    let told = Told::read(StatusCode::OK, &headers, Tick::EPOCH);
+    let mut known = Known::default();
+    let call = known.depart(now).unwrap();
+    known.answered(call, &told, now, Span::HOUR);
+    // It leaves, and brings no answer.
+    assert!(known.depart(now + seconds(1)).is_some());
+    known.ended();
+    assert_eq!(known.free_at(now + seconds(1)), Some(now + seconds(3_601)));
+}
+
+#[test]
+fn calls_are_slow_when_nothing_is_left_of_a_limit_of_unknown_size() {
+    let now = Instant::now();
+    let mut known = after(&told(200, &[("ratelimit-remaining", 0), ("ratelimit-reset", 60)]), now);
+    assert!(known.free_at(now).is_some());
+    assert_eq!(known.pace(now), Pace::Slow);
+}
