@@ -204,15 +204,17 @@ impl Courier {
     ) -> Result<(Departed<'l>, Option<Permit>), Error> {
         let mut patience = Patience::new(self.longest_wait, deadline);
         let asks = self.holds.is_some() || self.throttle.is_some();
+        let mut kept = None;
         loop {
-            let turn = line.turn(&mut patience).await?;
+            let turn = line.turn(kept.take(), &mut patience).await?;
             // From before the look at the pace, so that no change of it is missed.
             let slowed = line.slowed();
             // Whoever asks elsewhere lets the next one ask too; a throttle has lines of its own. But
             // where calls leave one by one, those who ask before their turn would ask in vain.
             let turn = Some(turn).filter(|_| !asks || line.pace() == Pace::Slow);
             if let Some(held) = self.held(key, patience).await? {
-                line.hold(held.min(self.longest_hold));
+                line.hold(held);
+                kept = turn;
                 continue;
             }
             let permit = match &self.throttle {
@@ -232,6 +234,7 @@ impl Courier {
             if let Some(permit) = permit {
                 permit.give_back();
             }
+            kept = turn;
         }
     }
 
@@ -249,12 +252,16 @@ impl Courier {
         call.acquire().await
     }
 
-    /// How long another process was told to wait; nothing, if the store does not answer.
+    /// How long another process was told to wait, as far as a server is believed; nothing, if the store
+    /// does not answer.
     async fn held(&self, key: &str, patience: Patience) -> Result<Option<Span>, Error> {
         let Some(holds) = &self.holds else { return Ok(None) };
         match timeout_at(patience.until(), holds.held(key)).await {
             Err(_) if patience.end() == End::Deadline => Err(Kind::Late.into()),
-            held => Ok(held.ok().flatten()),
+            held => {
+                let held = held.ok().flatten().map(|span| span.min(self.longest_hold));
+                Ok(held.filter(|span| !span.is_zero()))
+            }
         }
     }
 

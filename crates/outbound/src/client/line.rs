@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::futures::Notified;
 use tokio::sync::{MutexGuard as Turn, Notify};
@@ -16,6 +17,10 @@ use super::unless::unless;
 use crate::error::{Error, Kind};
 use crate::retry::{Entry, Ledger, RetryBudget};
 use crate::told::Told;
+
+/// How often at most a call looks whether the one in front still waits for something else: with hardly
+/// any patience left it would else look all the time.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// What all calls of one key share.
 #[derive(Debug)]
@@ -46,12 +51,20 @@ impl Line {
         }
     }
 
-    /// Waits until the call is the next one and may leave, as far as is known.
+    /// Waits until the call is the next one, unless it has kept its turn, and may leave, as far as is
+    /// known.
     ///
     /// # Errors
     /// When that takes longer than the patience lasts, as soon as it is known.
-    pub(super) async fn turn(&self, patience: &mut Patience) -> Result<Turn<'_, ()>, Error> {
-        let turn = self.front(patience).await?;
+    pub(super) async fn turn<'l>(
+        &'l self,
+        kept: Option<Turn<'l, ()>>,
+        patience: &mut Patience,
+    ) -> Result<Turn<'l, ()>, Error> {
+        let turn = match kept {
+            Some(turn) => turn,
+            None => self.front(patience).await?,
+        };
         loop {
             let now = Instant::now();
             let Some(free_at) = self.known().free_at(now) else { return Ok(turn) };
@@ -68,8 +81,9 @@ impl Line {
     async fn front(&self, patience: &mut Patience) -> Result<Turn<'_, ()>, Error> {
         let mut front = pin!(self.front.lock());
         let mut counted = self.elsewhere.spent();
+        let mut until = patience.until();
         loop {
-            let turn = timeout_at(patience.until(), front.as_mut()).await;
+            let turn = timeout_at(until, front.as_mut()).await;
             let spent = self.elsewhere.spent();
             patience.lengthen(spent.saturating_sub(counted));
             counted = spent;
@@ -78,7 +92,7 @@ impl Line {
                 Err(_) if patience.until() <= Instant::now() => {
                     return Err(self.too_long(*patience));
                 }
-                Err(_) => {}
+                Err(_) => until = patience.until_at_least(LOOK),
             }
         }
     }

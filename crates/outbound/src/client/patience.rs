@@ -33,6 +33,12 @@ impl Patience {
         self.deadline.map_or(self.longest, |deadline| deadline.min(self.longest))
     }
 
+    /// The same, but not before so long from now, if the deadline is not.
+    pub(super) fn until_at_least(&self, span: Duration) -> Instant {
+        let least = self.longest.max(Instant::now() + span);
+        self.deadline.map_or(least, |deadline| deadline.min(least))
+    }
+
     pub(super) fn end(&self) -> End {
         match self.deadline {
             Some(deadline) if deadline <= self.longest => End::Deadline,

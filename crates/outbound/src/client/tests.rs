@@ -18,6 +18,7 @@ use crate::told::Told;
 
 mod circuits;
 mod questions;
+mod turns;
 
 type Headers = Vec<(&'static str, String)>;
 type Said = Result<(u16, Headers), &'static str>;

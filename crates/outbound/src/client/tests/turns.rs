@@ -1,0 +1,107 @@
+//! Who has its turn keeps it, and who waits for one sleeps.
+
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use tollgate_core::{Limit, Limiter};
+
+use super::*;
+
+fn store() -> Arc<dyn Store> {
+    Arc::new(Memory::builder().clock(Paused(Instant::now())).build().unwrap())
+}
+
+/// A server that is past half of its limit: the next call leaves 66 ms later.
+fn that_paces() -> Server {
+    let line = |name, value: u64| (name, value.to_string());
+    let lines = [
+        line("ratelimit-remaining", 150),
+        line("ratelimit-limit", 400),
+        line("ratelimit-reset", 10),
+    ];
+    Server::saying([Ok((200, lines.to_vec()))])
+}
+
+/// Makes calls at once, and says in which order they were made.
+async fn order_of(layer: &ClientLayer, server: &Server) -> Vec<String> {
+    let calls = (0..5).map(|number| {
+        let (layer, server) = (layer.clone(), server.clone());
+        let request = get().map(|_| number.to_string());
+        tokio::spawn(async move { call(&layer, &server, request).await.map(|_| ()) })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        call.await.unwrap().unwrap();
+    }
+    let came = server.came.lock().unwrap();
+    came.iter().skip(1).map(|(_, _, body)| body.clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hold_of_another_process_costs_nobody_its_turn() {
+    let holds = SharedHolds::over(store(), "holds").unwrap();
+    let layer = ClientLayer::new().share_holds(holds.clone());
+    let server = that_paces();
+    call(&layer, &server, get()).await.unwrap();
+    let other = ClientLayer::new().share_holds(holds);
+    let held = Server::saying([Ok(after(429, 5))]);
+    call(&other, &held, get()).await.unwrap();
+    assert_eq!(order_of(&layer, &server).await, ["0", "1", "2", "3", "4"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hold_told_while_the_first_asks_its_throttle_costs_it_no_turn() {
+    let limit = Limit::new("calls", "1/s burst 1".parse().unwrap()).unwrap();
+    let throttle = Throttle::over(Limiter::over(store(), [limit]));
+    let layer = ClientLayer::new().throttle(throttle);
+    let server = that_paces();
+    call(&layer, &server, get()).await.unwrap();
+    let line = layer.courier.line("https://api.example");
+    let tells = async {
+        sleep(Duration::from_millis(500)).await;
+        line.hold(Span::from_secs(5));
+    };
+    let (order, ()) = tokio::join!(order_of(&layer, &server), tells);
+    assert_eq!(order, ["0", "1", "2", "3", "4"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_believes_nothing_is_not_kept_by_the_holds_of_others() {
+    let holds = SharedHolds::over(store(), "holds").unwrap();
+    let other = ClientLayer::new().share_holds(holds.clone());
+    call(&other, &Server::saying([Ok(after(429, 5))]), get()).await.unwrap();
+    let layer = ClientLayer::new().longest_hold(Span::ZERO).share_holds(holds);
+    let server = Server::default();
+    let made = tokio::time::timeout(Duration::from_secs(1), call(&layer, &server, get())).await;
+    made.expect("it waits or spins").unwrap();
+}
+
+/// Counts how often a future is polled.
+struct Counted<F>(Pin<Box<F>>, Arc<AtomicUsize>);
+
+impl<F: Future> Future for Counted<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        self.0.as_mut().poll(context)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_behind_one_that_waits_elsewhere_sleeps() {
+    let line = line::Line::new(Instant::now());
+    let patience = || patience::Patience::new(Span::from_secs(30), None);
+    let turn = line.turn(None, &mut patience()).await.unwrap();
+    let polls = Arc::new(AtomicUsize::new(0));
+    let mut waits = patience();
+    let waits = Counted(Box::pin(line.turn(None, &mut waits)), polls.clone());
+    let first = async {
+        sleep(Duration::from_micros(29_999_000)).await;
+        let slowed = line.slowed();
+        line.wait_for(sleep(Duration::from_secs(60)), Some(&turn), slowed).await;
+        drop(turn);
+    };
+    let (waited, ()) = tokio::join!(waits, first);
+    drop(waited.unwrap());
+    assert!(polls.load(Ordering::SeqCst) < 1_000, "{}", polls.load(Ordering::SeqCst));
+}
