@@ -48,6 +48,7 @@ mod ask;
 mod books;
 mod builder;
 mod call;
+mod caught;
 mod driver;
 mod event;
 mod forecast;

@@ -1,18 +1,14 @@
 //! Asking a store, or several, for one call: all of it is charged or nothing.
 
-use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
-use std::task::Poll;
-
 use smallvec::SmallVec;
 use tollgate_core::algorithm::Patience;
-use tollgate_core::{Charge, Decision, Key, Limit, Mode, Receipt, Span, StoreError, Verdict};
+use tollgate_core::{Charge, Decision, Key, Limit, Mode, Receipt, Span, Verdict};
 
-use super::again;
 use super::paid::{Paid, Proofs};
 use super::part::{Distance, OwnPart, Part};
+use super::stage::Stage;
 use super::wish::Answer;
+use super::{again, caught};
 use crate::error::Kind;
 use crate::sync::Runtime;
 
@@ -22,17 +18,27 @@ pub(crate) struct Terms {
     /// Those of one store side by side.
     parts: Vec<OwnPart>,
     distance: Distance,
+    /// Where the call has its turn already.
+    passed: Vec<Stage>,
 }
 
 impl Terms {
-    pub(crate) fn new(parts: impl IntoIterator<Item = OwnPart>) -> Terms {
+    /// Those of the throttles that a call has passed when it comes to its last one.
+    pub(super) fn new(passed: Vec<Stage>, last: &Stage) -> Terms {
+        let stages = passed.iter().chain([last]);
+        let parts = stages.filter_map(|stage| stage.shared.part(&stage.key));
         let mut sorted: Vec<OwnPart> = Vec::new();
-        for part in parts.into_iter().filter(|part| !part.limiter.limits().is_empty()) {
+        for part in parts.filter(|part| !part.limiter.limits().is_empty()) {
             let beside = sorted.iter().rposition(|other| other.lent().is_with(&part.lent()));
             sorted.insert(beside.map_or(sorted.len(), |at| at + 1), part);
         }
         let distance = Distance::of(sorted.iter().map(|part| &part.limiter));
-        Terms { parts: sorted, distance }
+        Terms { parts: sorted, distance, passed }
+    }
+
+    /// Has those look again who were refused because of a charge where the call had passed before.
+    pub(crate) fn forgive(&self) {
+        self.passed.iter().for_each(Stage::forgive);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -61,9 +67,9 @@ pub(crate) fn ask_now(parts: &[Part<'_>], cost: u64, patience: Patience) -> Answ
             }
             None => store.decide_now(Mode::Charge, &charges(group, cost, patience)),
         };
-        let refusal = match catch_unwind(AssertUnwindSafe(decide)) {
+        let refusal = match caught::at_once(decide) {
             Ok(decision) => bill.add(group, decision, None),
-            Err(_) => Some(Answer::Failed(Kind::Store(panicked()))),
+            Err(error) => Some(Answer::Failed(Kind::Store(error))),
         };
         if let Some(refusal) = refusal {
             bill.paid.give_back(|| ());
@@ -79,14 +85,7 @@ pub(crate) async fn ask(parts: &[Part<'_>], cost: u64, patience: Patience) -> An
     for group in parts.chunk_by(Part::is_with) {
         let Some(store) = group.first().map(|part| part.limiter.store()) else { continue };
         let charges = charges(group, cost, patience);
-        let mut reply = None;
-        let decision = poll_fn(|context| {
-            let polled = catch_unwind(AssertUnwindSafe(|| {
-                let reply = reply.get_or_insert_with(|| store.decide(Mode::Charge, &charges));
-                Pin::new(reply).poll(context)
-            }));
-            polled.unwrap_or_else(|_| Poll::Ready(Err(panicked())))
-        });
+        let decision = caught::reply(|| store.decide(Mode::Charge, &charges));
         let refusal = match decision.await {
             Err(error) => Answer::Failed(Kind::Store(error)),
             Ok(decision) => {
@@ -102,11 +101,6 @@ pub(crate) async fn ask(parts: &[Part<'_>], cost: u64, patience: Patience) -> An
         return refusal;
     }
     bill.passes()
-}
-
-/// The error of a store that panics: it costs the call that was asked for, and not its line.
-fn panicked() -> StoreError {
-    StoreError::timeout("it panicked")
 }
 
 /// What is charged so far.

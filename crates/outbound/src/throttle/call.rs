@@ -139,15 +139,13 @@ impl Call {
         stages.push(self.first);
         stages.sort_by(|a, b| a.order().cmp(&b.order()));
         stages.dedup_by(|a, b| a.order() == b.order());
-        let parts = stages.iter().filter_map(|stage| stage.shared.part(&stage.key));
-        let terms = Arc::new(Terms::new(parts));
-        let last = stages.pop();
+        let Some(last) = stages.pop() else { return Err(Kind::Never.into()) };
+        let terms = Arc::new(Terms::new(stages.clone(), &last));
         let mut turns = Vec::with_capacity(stages.len());
         for stage in stages {
             turns.push(Ticket::take(stage, wish.clone())?.await?.0);
         }
         let wish = Wish { wants: Wants::All(terms), ..wish };
-        let Some(last) = last else { return Err(Kind::Never.into()) };
         let (hold, paid) = Ticket::take(last, wish)?.await?;
         let before = turns.into_iter().map(Hold::pass_on);
         Ok(Permit::new(hold, paid).behind(before))

@@ -1,11 +1,14 @@
 //! What was charged for a call: given back or settled once, or kept as it is.
 
 use std::fmt;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate_core::charge::Proof;
 use tollgate_core::{Receipt, StoreError};
 
+use super::ask::Terms;
+use super::caught;
 use super::part::OwnPart;
 use crate::sync::Runtime;
 
@@ -15,6 +18,8 @@ pub(crate) struct Paid {
     parts: SmallVec<[PaidPart; 1]>,
     /// Where a task runs that gives back to a store that does not answer at once.
     runtime: Option<Runtime>,
+    /// The limits of several throttles, if not of one alone.
+    terms: Option<Arc<Terms>>,
 }
 
 /// What the limits of one throttle have charged.
@@ -46,27 +51,50 @@ impl Paid {
         self.runtime = runtime.or(self.runtime.take());
     }
 
+    /// It was charged on these terms.
+    pub(crate) fn on(self, terms: Option<Arc<Terms>>) -> Paid {
+        Paid { terms, ..self }
+    }
+
+    /// Does something when it is dropped, and has those look again who were refused because of this by
+    /// the throttles that the call had passed before.
+    pub(crate) fn forgiving<F: FnOnce() + Send>(
+        &self,
+        then: F,
+    ) -> Finally<impl FnOnce() + Send + use<F>> {
+        let terms = self.terms.clone();
+        Finally(Some(move || {
+            then();
+            if let Some(terms) = terms {
+                terms.forgive();
+            }
+        }))
+    }
+
     /// Gives everything back, in a task where the store does not answer at once, and does something
     /// then: also when that task is lost with its runtime.
     pub(crate) fn give_back(mut self, then: impl FnOnce() + Send + 'static) {
+        let then = self.forgiving(then);
         self.parts.retain(|PaidPart { part, proofs }| match part.limiter.store().local() {
             Some(store) => {
                 let receipts = receipts(part, std::mem::take(proofs));
-                receipts.for_each(|receipt| store.give_now(receipt, 0));
+                // Nobody is left who could be told of one that panics.
+                receipts.for_each(|receipt| {
+                    drop(caught::at_once(|| store.give_now(receipt, 0)));
+                });
                 false
             }
             None => true,
         });
         match self.runtime.clone() {
             Some(runtime) if !self.parts.is_empty() => {
-                let then = Finally(Some(then));
                 runtime.spawn(async move {
                     // Nobody is left who could be told.
                     let _ = self.return_all().await;
                     drop(then);
                 });
             }
-            _ => then(),
+            _ => drop(then),
         }
     }
 
@@ -74,12 +102,22 @@ impl Paid {
         self.settle(0).await
     }
 
-    /// Replaces what was charged by the actual cost.
+    /// Replaces what was charged by the actual cost. A store that fails is not asked again for the same
+    /// throttle; others are.
     pub(crate) async fn settle(self, actual: u64) -> Result<(), StoreError> {
-        for PaidPart { part, proofs } in self.parts {
-            for receipt in receipts(&part, proofs) {
-                part.limiter.store().give(receipt, actual).await?;
-            }
+        let mut settled = Ok(());
+        for part in self.parts {
+            settled = settled.and(part.settle(actual).await);
+        }
+        settled
+    }
+}
+
+impl PaidPart {
+    async fn settle(self, actual: u64) -> Result<(), StoreError> {
+        let PaidPart { part, proofs } = self;
+        for receipt in receipts(&part, proofs) {
+            caught::reply(|| part.limiter.store().give(receipt, actual)).await?;
         }
         Ok(())
     }
@@ -92,7 +130,7 @@ fn receipts(part: &OwnPart, proofs: Proofs) -> impl Iterator<Item = Receipt<'_>>
 }
 
 /// Does something once, when it is dropped.
-struct Finally<F: FnOnce()>(Option<F>);
+pub(crate) struct Finally<F: FnOnce()>(Option<F>);
 
 impl<F: FnOnce()> Drop for Finally<F> {
     fn drop(&mut self) {

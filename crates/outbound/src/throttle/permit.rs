@@ -30,19 +30,19 @@ use super::stage::Stage;
 pub struct Permit {
     // The charge first: who waits is woken by the holds.
     paid: Paid,
-    /// Of the throttles that were passed before the last.
-    before: Vec<Hold>,
+    /// Of the throttles that were passed before the last, to be dropped with it.
+    _before: Vec<Hold>,
     hold: Hold,
 }
 
 impl Permit {
     pub(super) fn new(hold: Hold, paid: Paid) -> Permit {
-        Permit { paid, before: Vec::new(), hold }
+        Permit { paid, _before: Vec::new(), hold }
     }
 
     /// The same of one that was passed through other throttles before.
     pub(super) fn behind(self, before: impl IntoIterator<Item = Hold>) -> Permit {
-        Permit { before: before.into_iter().collect(), ..self }
+        Permit { _before: before.into_iter().collect(), ..self }
     }
 
     /// Gives back what was charged, for a call that was not made after all. In a bucket that is as
@@ -51,20 +51,17 @@ impl Permit {
         let paid = std::mem::take(&mut self.paid);
         let Stage { shared, key } = &self.hold.stage;
         shared.give_back(key, paid);
-        for Hold { stage, .. } in &self.before {
-            stage.shared.with(|lines| lines.forgive(&stage.key));
-        }
     }
 
     /// Replaces what was charged by what the call has turned out to cost, and ends it.
     ///
     /// # Errors
-    /// When the store could not be asked: the charge stays as it was.
+    /// When a store could not be asked: its charge stays as it was.
     pub async fn settle(mut self, actual: u64) -> Result<(), StoreError> {
-        std::mem::take(&mut self.paid).settle(actual).await?;
-        let Stage { shared, key } = &self.hold.stage;
-        shared.with(|lines| lines.forgive(key));
-        Ok(())
+        let (paid, stage) = (std::mem::take(&mut self.paid), self.hold.stage.clone());
+        // A store may have heard of it also where it fails, or this is dropped.
+        let _then = paid.forgiving(move || stage.forgive());
+        paid.settle(actual).await
     }
 }
 

@@ -131,3 +131,55 @@ async fn a_store_that_panics_costs_one_call_and_not_its_line() {
         assert_eq!((stats.waiting, stats.in_flight, stats.failed), (0, 0, 2), "{stats:?}");
     }
 }
+
+/// A store that takes nothing back.
+struct Grasping(Arc<Memory>, Place);
+
+impl Store for Grasping {
+    fn decide<'a, 'l: 'a>(
+        &'a self,
+        mode: Mode,
+        charges: &'a [Charge<'l, 'a>],
+    ) -> Reply<'a, Decision<'l>> {
+        Reply::later(async move { Ok(self.decide_now(mode, charges)) })
+    }
+
+    fn give<'a>(&'a self, _: Receipt<'a>, _: u64) -> Reply<'a, ()> {
+        panic!("as told")
+    }
+
+    fn local(&self) -> Option<&dyn LocalStore> {
+        (self.1 == Place::Here).then_some(self)
+    }
+}
+
+impl LocalStore for Grasping {
+    fn decide_now<'l>(&self, mode: Mode, charges: &[Charge<'l, '_>]) -> Decision<'l> {
+        self.0.decide_now(mode, charges)
+    }
+
+    fn decide_one<'l>(&self, mode: Mode, charge: &Charge<'l, '_>) -> Decision<'l> {
+        self.0.decide_one(mode, charge)
+    }
+
+    fn give_now(&self, _: Receipt<'_>, _: u64) {
+        panic!("as told")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_panics_when_it_is_given_back_to_costs_no_call_and_no_line() {
+    for place in [Place::Here, Place::Elsewhere] {
+        let store: Arc<dyn Store> = Arc::new(Grasping(memory(), place));
+        let first = Throttle::over(Limiter::over(store, [bucket("1000/day burst 1000")]));
+        let last = Throttle::over(limiter(bucket("1/s burst 1")));
+        drop(last.acquire("b", 1).await.unwrap());
+        let both = || first.call("a").and(&last, "b");
+        assert!(refused(both().try_acquire().await).is_busy());
+        both().acquire().await.unwrap().give_back();
+        drop(both().acquire().await.unwrap());
+        for stats in [first.stats(), last.stats()] {
+            assert_eq!((stats.waiting, stats.in_flight), (0, 0), "{stats:?}");
+        }
+    }
+}

@@ -10,6 +10,7 @@
 
 mod cancelled;
 mod cases;
+mod given;
 mod hostile;
 mod laws;
 mod order;

@@ -121,6 +121,7 @@ impl Line {
             Answer::Passes { wait, paid, again } => {
                 let is_refused = since == Since::Nothing && !again.is_zero();
                 self.refused = is_refused.then(|| (question.clone(), books.after(again)));
+                let paid = paid.on(question.terms.clone());
                 self.asking = Asking::Charged(question, paid, books.after(wait));
                 self.hand_on(rules, books);
             }
