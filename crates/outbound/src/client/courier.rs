@@ -13,7 +13,7 @@ use super::errand::{Copies, Delivered, Errand};
 use super::failure::{BoxError, Failure};
 use super::holds::SharedHolds;
 use super::known::{Pace, later};
-use super::line::{Departed, Line};
+use super::line::{Departed, Line, Turn};
 use super::lines::Lines;
 use super::patience::{End, Patience};
 use super::unless::unless;
@@ -212,7 +212,7 @@ impl Courier {
             // Whoever asks elsewhere lets the next one ask too; a throttle has lines of its own. But
             // where calls leave one by one, those who ask before their turn would ask in vain.
             let turn = Some(turn).filter(|_| !asks || line.pace() == Pace::Slow);
-            if let Some(held) = self.held(key, patience).await? {
+            if let Some(held) = self.held(key, line, turn.as_ref(), &mut patience).await? {
                 line.hold(held);
                 kept = turn;
                 continue;
@@ -254,10 +254,21 @@ impl Courier {
 
     /// How long another process was told to wait, as far as a server is believed; nothing, if the store
     /// does not answer.
-    async fn held(&self, key: &str, patience: Patience) -> Result<Option<Span>, Error> {
+    async fn held(
+        &self,
+        key: &str,
+        line: &Line,
+        turn: Option<&Turn<'_>>,
+        patience: &mut Patience,
+    ) -> Result<Option<Span>, Error> {
         let Some(holds) = &self.holds else { return Ok(None) };
-        match timeout_at(patience.until(), holds.held(key)).await {
-            Err(_) if patience.end() == End::Deadline => Err(Kind::Late.into()),
+        let _visit = turn.map(|turn| line.visit(turn));
+        let since = Instant::now();
+        let held = timeout_at(patience.until(), holds.held(key)).await;
+        let is_late = held.is_err() && patience.end() == End::Deadline;
+        patience.lengthen(since.elapsed());
+        match held {
+            Err(_) if is_late => Err(Kind::Late.into()),
             held => {
                 let held = held.ok().flatten().map(|span| span.min(self.longest_hold));
                 Ok(held.filter(|span| !span.is_zero()))

@@ -5,18 +5,21 @@ use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
-use tokio::sync::{MutexGuard as Turn, Notify};
 use tokio::time::{Instant, timeout_at};
 use tollgate_core::Span;
 
-use super::elsewhere::Elsewhere;
+use super::elsewhere::{Elsewhere, Visit};
 use super::known::{Call, Known, Pace};
 use super::patience::{End, Patience};
 use super::unless::unless;
 use crate::error::{Error, Kind};
 use crate::retry::{Entry, Ledger, RetryBudget};
 use crate::told::Told;
+
+/// The turn of a call, as long as it is kept.
+pub(super) type Turn<'l> = tokio::sync::MutexGuard<'l, ()>;
 
 /// How often at most a call looks whether the one in front still waits for something else: with hardly
 /// any patience left it would else look all the time.
@@ -58,9 +61,9 @@ impl Line {
     /// When that takes longer than the patience lasts, as soon as it is known.
     pub(super) async fn turn<'l>(
         &'l self,
-        kept: Option<Turn<'l, ()>>,
+        kept: Option<Turn<'l>>,
         patience: &mut Patience,
-    ) -> Result<Turn<'l, ()>, Error> {
+    ) -> Result<Turn<'l>, Error> {
         let turn = match kept {
             Some(turn) => turn,
             None => self.front(patience).await?,
@@ -78,7 +81,7 @@ impl Line {
 
     /// Waits until the call is the next one. What those before it wait for elsewhere is not told by the
     /// server and lengthens the patience.
-    async fn front(&self, patience: &mut Patience) -> Result<Turn<'_, ()>, Error> {
+    async fn front(&self, patience: &mut Patience) -> Result<Turn<'_>, Error> {
         let mut front = pin!(self.front.lock());
         let mut counted = self.elsewhere.spent();
         let mut until = patience.until();
@@ -107,16 +110,21 @@ impl Line {
         self.slowed.notified()
     }
 
+    /// The one that has its turn waits for something else as long as this is kept.
+    pub(super) fn visit(&self, _turn: &Turn<'_>) -> Visit<'_> {
+        self.elsewhere.visit()
+    }
+
     /// Waits for something else. Whoever has no turn meanwhile turns back, with nothing, when `slowed`
     /// ends.
     pub(super) async fn wait_for<F: Future>(
         &self,
         other: F,
-        turn: Option<&Turn<'_, ()>>,
+        turn: Option<&Turn<'_>>,
         slowed: Notified<'_>,
     ) -> Option<F::Output> {
-        if turn.is_some() {
-            let _visit = self.elsewhere.visit();
+        if let Some(turn) = turn {
+            let _visit = self.visit(turn);
             return Some(other.await);
         }
         unless(slowed, other).await

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use tollgate_core::{Limit, Limiter};
+use tollgate_core::{Limit, Limiter, StoreError};
 
 use super::*;
 
@@ -73,6 +73,32 @@ async fn a_client_that_believes_nothing_is_not_kept_by_the_holds_of_others() {
     let server = Server::default();
     let made = tokio::time::timeout(Duration::from_secs(1), call(&layer, &server, get())).await;
     made.expect("it waits or spins").unwrap();
+}
+
+/// A store elsewhere that fails after a second.
+struct Down;
+
+impl Store for Down {
+    fn decide<'a, 'l: 'a>(&'a self, _: Mode, _: &'a [Charge<'l, 'a>]) -> Reply<'a, Decision<'l>> {
+        Reply::later(async {
+            sleep(Duration::from_secs(1)).await;
+            Err(StoreError::unavailable("as told"))
+        })
+    }
+
+    fn give<'a>(&'a self, _: Receipt<'a>, _: u64) -> Reply<'a, ()> {
+        Reply::ready(Ok(()))
+    }
+}
+
+/// What a call waits for a store is none of the longest wait for what its server told.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_down_costs_no_call_behind_others_its_patience() {
+    let holds = SharedHolds::over(Arc::new(Down), "holds").unwrap();
+    let layer = ClientLayer::new().share_holds(holds).longest_wait(Span::from_secs(3));
+    let server = that_paces();
+    call(&layer, &server, get()).await.unwrap();
+    assert_eq!(order_of(&layer, &server).await, ["0", "1", "2", "3", "4"]);
 }
 
 /// Counts how often a future is polled.
