@@ -4,6 +4,7 @@ mod beginning;
 mod feed;
 
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::io;
 use std::rc::Rc;
 
@@ -109,12 +110,17 @@ impl Log {
     /// Opens each source, and looks at how it begins.
     ///
     /// # Errors
-    /// When a source cannot be opened, standard input is named twice, none has a format that is known, or no
+    /// When a source cannot be opened or is named twice, none has a format that is known, or no
     /// line at the beginning of any is of the format that is said and tells which fields there are.
     pub fn open(sources: Vec<Source>, options: LogOptions) -> Result<Log, ReplayError> {
-        if sources.iter().filter(|source| **source == Source::Stdin).count() > 1 {
-            let twice = io::Error::other("it is named twice, and can be read once");
-            return Err(ReplayError::open(Source::Stdin.to_string(), twice));
+        if let Some(source) = named_twice(&sources) {
+            let why = match source {
+                Source::Stdin => "it is named twice, and can be read once",
+                Source::File(_) => {
+                    "it is named twice, by itself or by a pattern, and its requests would count twice"
+                }
+            };
+            return Err(ReplayError::open(source.to_string(), io::Error::other(why)));
         }
         let read = Rc::new(Cell::new(0));
         let mut known: Option<Vec<Field>> = None;
@@ -153,7 +159,9 @@ impl Log {
         // One that is not recognised is read like its neighbours, and its lines are counted.
         parts.iter_mut().for_each(|part| part.format = part.format.or(first));
         parts.sort_by_key(|part| part.begins);
-        Ok(Log { parts, options, known: known.unwrap_or_default(), read })
+        // What has no lines lacks nothing.
+        let known = known.unwrap_or_else(|| Field::all(&options.wanted));
+        Ok(Log { parts, options, known, read })
     }
 
     /// Its sources in the order of their beginnings.
@@ -253,4 +261,16 @@ impl Log {
         progress(summary.bytes);
         Ok(summary)
     }
+}
+
+/// A source that is named once more, be it by another name.
+fn named_twice(sources: &[Source]) -> Option<&Source> {
+    let mut named = HashSet::new();
+    sources.iter().find(|source| match source {
+        Source::Stdin => !named.insert(None),
+        Source::File(path) if source.begins_anew() => {
+            path.canonicalize().is_ok_and(|file| !named.insert(Some(file)))
+        }
+        Source::File(_) => false,
+    })
 }

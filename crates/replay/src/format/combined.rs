@@ -35,8 +35,9 @@ pub(super) fn parse<'l>(
         return Err(expected("the address of a client behind the host"));
     }
     let (_, rest) = word(rest).ok_or(expected("an identity, or `-`, behind the client"))?;
-    let (user, at, rest) = user_and_time(rest, times)
-        .ok_or(expected("a time in brackets, such as `[17/May/2015:10:05:03 +0000]`"))?;
+    let (user, at, rest) = user_and_time(rest, times).ok_or(expected(
+        "a time in brackets, of 1970 to 2255, such as `[17/May/2015:10:05:03 +0000]`",
+    ))?;
     let (request, rest) = quoted(rest).ok_or(expected("a request between quotes"))?;
     let (status, rest) = word(rest).ok_or(expected("a status behind the request"))?;
     let status =

@@ -150,21 +150,26 @@ static TRAEFIK: Dialect = Dialect {
     took: Unit::Nanos,
 };
 
+/// As Istio names them, and Envoy Gateway.
 static ENVOY: Dialect = Dialect {
     names: &[
         (Field::Time, "start_time"),
         (Field::Client, "downstream_remote_address"),
         (Field::Client, "downstream_direct_remote_address"),
         (Field::Client, "x_forwarded_for"),
+        (Field::Client, "x-forwarded-for"),
         (Field::Method, "method"),
         (Field::Target, "path"),
+        (Field::Target, "x-envoy-origin-path"),
         (Field::Host, "authority"),
+        (Field::Host, ":authority"),
         (Field::Status, "response_code"),
         (Field::Bytes, "bytes_sent"),
         (Field::Length, "bytes_received"),
         (Field::Took, "duration"),
         (Field::Referer, "referer"),
         (Field::Agent, "user_agent"),
+        (Field::Agent, "user-agent"),
     ],
     headers: Headers::Underscored(""),
     took: Unit::Millis,

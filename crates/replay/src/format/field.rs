@@ -85,6 +85,12 @@ impl Field {
         }
     }
 
+    /// Those that a line may tell where these further parts are wanted.
+    pub(crate) fn all(wanted: &[KeyPart]) -> Vec<Field> {
+        let known = Field::NAMED.into_iter().map(|(_, field)| field);
+        known.chain(wanted.iter().filter_map(Field::of)).collect()
+    }
+
     fn named(name: &str) -> Option<Field> {
         let known = Field::NAMED.into_iter().find(|(known, _)| *known == name);
         known.map(|(_, field)| field).or_else(|| Field::of(&name.parse().ok()?))

@@ -96,7 +96,8 @@ impl Map {
         };
         let at = text(Field::Time).and_then(|text| times.any(text));
         Ok(Entry {
-            at: at.ok_or(Unreadable { expected: "a field that tells the time" })?,
+            at: at
+                .ok_or(Unreadable { expected: "a field that tells the time, of 1970 to 2255" })?,
             client: text(Field::Client).map_or(Client::Absent, Client::read),
             user: text(Field::User),
             request: request(text(Field::Method), text(Field::Target), text(Field::Request))

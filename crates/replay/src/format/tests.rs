@@ -142,6 +142,19 @@ const TRAEFIK: &str = r#"{"ClientAddr":"192.0.2.7:1","ClientHost":"192.0.2.7","C
 const ENVOY: &str = r#"{"authority":"example.com","bytes_received":3,"bytes_sent":7,"downstream_remote_address":"192.0.2.7:1","duration":10,"method":"POST","path":"/a?b","protocol":"HTTP/1.1","response_code":201,"response_flags":"-","start_time":"2015-05-17T10:00:00.5Z","user_agent":"x","x_api_key":"k1","upstream_host":null}"#;
 
 #[test]
+fn envoy_gateways_own_names_are_those_of_envoy() {
+    let line = br#"{":authority":"example.com","bytes_received":3,"bytes_sent":7,"connection_termination_details":null,"downstream_remote_address":"[2001:db8::7]:34805","duration":10,"method":"GET","protocol":"HTTP/1.1","response_code":200,"response_flags":"-","start_time":"2015-05-17T10:00:00.5Z","upstream_host":null,"user-agent":"x","x-envoy-origin-path":"/a?b","x-forwarded-for":"192.0.2.9"}"#;
+    let (format, known) = Format::recognise([&line[..]], &Fields::default(), &[]).unwrap();
+    assert_eq!(format, Format::Envoy);
+    assert!(known.contains(&Field::Agent));
+    read(format, line, |entry| {
+        assert_eq!(entry.client, address("2001:db8::7"));
+        assert_eq!(entry.request, asked("GET", "/a?b"));
+        assert_eq!((entry.host, entry.agent), (Some(&b"example.com"[..]), Some(&b"x"[..])));
+    });
+}
+
+#[test]
 fn json_of_each_server_is_recognised_and_read() {
     let key = [KeyPart::Header("x-api-key".into())];
     for (format, line) in [

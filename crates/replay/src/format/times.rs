@@ -41,7 +41,7 @@ impl Times {
             self.midnight = midnight(day)?.checked_sub(offset(zone)?)?;
         }
         let seconds = self.midnight + hour * 3_600 + minute * 60 + second;
-        self.tick = Tick::from_micros(u64::try_from(seconds).ok()?.checked_mul(1_000_000)?);
+        self.tick = tick(u64::try_from(seconds).ok()?.checked_mul(1_000_000)?)?;
         self.text = *text;
         Some(self.tick)
     }
@@ -58,8 +58,14 @@ impl Times {
             return Some(tick);
         }
         let at: Timestamp = std::str::from_utf8(text).ok()?.parse().ok()?;
-        Some(Tick::from_micros(u64::try_from(at.as_microsecond()).ok()?))
+        tick(u64::try_from(at.as_microsecond()).ok()?)
     }
+}
+
+/// `None` beyond the last tick, in the year 2255: all times there would be one.
+fn tick(micros: u64) -> Option<Tick> {
+    let tick = Tick::from_micros(micros);
+    (tick.as_micros() == micros).then_some(tick)
 }
 
 /// Digits, and perhaps digits behind a point. Whole numbers beyond 10^11 are milliseconds, since as
@@ -76,11 +82,11 @@ fn number(text: &[u8]) -> Option<Tick> {
         0..100_000_000_000 => (1_000_000, 6),
         100_000_000_000..100_000_000_000_000 => (1_000, 3),
         100_000_000_000_000..100_000_000_000_000_000 => (1, 0),
-        _ => return Some(Tick::from_micros(whole / 1_000)),
+        _ => return tick(whole / 1_000),
     };
     let part = format!("{part:0<unit_digits$}");
     let micros: u64 = part.get(..unit_digits)?.parse().unwrap_or(0);
-    Some(Tick::from_micros(whole.checked_mul(per_unit)?.checked_add(micros)?))
+    tick(whole.checked_mul(per_unit)?.checked_add(micros)?)
 }
 
 /// The midnight in UTC of `17/May/2015`, in seconds since the epoch.
@@ -153,12 +159,28 @@ mod tests {
     }
 
     #[test]
+    fn a_time_beyond_the_last_tick_is_none_in_every_form() {
+        // date -u -d '2255-06-05 23:47:34' +%s
+        assert_eq!(common("05/Jun/2255:23:47:34 +0000"), Some(9_007_199_254));
+        assert_eq!(common("05/Jun/2255:23:47:35 +0000"), None);
+        assert_eq!(common("10/Oct/2999:13:55:36 +0000"), None);
+        let any = |text: &str| Times::default().any(text.as_bytes()).map(Tick::as_micros);
+        for text in ["9007199254.740992", "9007199254740.992", "9007199254740992000"] {
+            assert_eq!(any(text), Some(1 << 53), "{text}");
+        }
+        for text in ["2999-10-10T13:55:36Z", "9007199255", "9007199254741", "9007199254740993000"] {
+            assert_eq!(any(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn a_time_is_the_same_whatever_was_read_before() {
         let texts = [
             "17/May/2015:10:05:03 +0000",
             "17/May/2015:10:05:04 +0000",
             "17/May/2015:10:05:04 +0200",
             "30/Feb/2015:10:05:04 +0200",
+            "17/May/2915:10:05:04 +0200",
             "17/May/2015:10:05:04 +0200",
             "18/May/2015:00:00:00 +0200",
             "18/May/2015:00:00:00 -0930",

@@ -31,6 +31,9 @@ pub fn text(replayed: &Replayed, names: &Names) -> String {
 fn write(text: &mut String, replayed: &Replayed, names: &Names) -> fmt::Result {
     let tally = &replayed.tally;
     write_log(text, replayed, names)?;
+    if tally.totals.requests() == 0 {
+        return writeln!(text, "\nThere is no request to decide.");
+    }
     write_totals(text, replayed)?;
     write_timeline(text, &tally.timeline)?;
     write_limits(text, replayed, names)?;

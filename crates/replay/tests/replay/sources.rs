@@ -171,6 +171,16 @@ fn a_pipe_that_is_named_like_a_file_is_read_from_its_beginning() {
 }
 
 #[test]
+fn a_file_that_is_named_twice_is_not_counted_twice() {
+    let folder = Folder::new();
+    let log = folder
+        .file("a.log", "192.0.2.7 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 5\n");
+    let other = Source::File(folder.path("./a.log"));
+    let error = open(&policy(LIMITS), vec![log, other]).unwrap_err().to_string();
+    assert!(error.contains("a.log: it is named twice"), "{error}");
+}
+
+#[test]
 fn standard_input_cannot_be_two_logs() {
     let error = open(&policy(LIMITS), vec![Source::Stdin, Source::Stdin]).unwrap_err();
     assert!(error.to_string().contains("named twice"), "{error}");
@@ -240,7 +250,11 @@ fn a_log_of_another_format_than_is_said_is_an_error_that_names_its_own() {
             "own.json",
             "{\"when\":1,\"who\":\"192.0.2.7\"}\n".to_owned(),
             Format::Json,
-            ["as JSON lines", "expected a field that tells the time: {\"when\"", "by `--field`"],
+            [
+                "as JSON lines",
+                "expected a field that tells the time, of 1970 to 2255: {\"when\"",
+                "by `--field`",
+            ],
         ),
         (
             "prose.txt",

@@ -254,6 +254,15 @@ fn an_empty_log_proposes_nothing() {
 }
 
 #[test]
+fn one_request_is_told_as_one() {
+    let folder = Folder::new();
+    let log = folder
+        .file("one.log", "192.0.2.7 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 5\n");
+    let text = report::text_tuned(&tuned(vec![log], TuneOptions::default()), &Names::Shown);
+    assert!(text.contains("All requests: 1 request of 1 client"), "{text}");
+}
+
+#[test]
 fn one_client_that_is_all_the_traffic_is_ordinary() {
     let folder = Folder::new();
     let lines: String = (0..3_600).map(|second| every(second, "192.0.2.7", "/a")).collect();

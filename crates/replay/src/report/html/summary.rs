@@ -21,6 +21,9 @@ pub(super) fn sentence(tally: &Tally) -> String {
         let share = share(count, totals.requests());
         format!("{} of {all} ({share})", number(count))
     };
+    if totals.requests() == 0 {
+        return "There is no request to decide.".to_owned();
+    }
     let hit = match (totals.refused, totals.would_refuse) {
         (0, 0) if totals.delayed > 0 => {
             let delayed = number(totals.delayed);

@@ -161,9 +161,10 @@ fn write_group(text: &mut String, tuned: &Tuned, group: &Group, names: &Names) -
     let requests = group.requests;
     write!(
         text,
-        "\n{}: {} requests of {} {}",
+        "\n{}: {} {} of {} {}",
         group.place,
         number(requests.ordinary),
+        if requests.ordinary == 1 { "request" } else { "requests" },
         number(group.keys),
         if group.keys == 1 { one } else { several },
     )?;
