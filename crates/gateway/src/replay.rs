@@ -167,7 +167,12 @@ Exit codes:
 }
 
 fn unwritable(file: &Path, error: &io::Error) -> String {
-    format!("cannot write the report to {}: {error}", file.display())
+    let expected = match error.kind() {
+        io::ErrorKind::NotFound => "; expected a folder that is there",
+        io::ErrorKind::IsADirectory => "; expected the name of a file",
+        _ => "",
+    };
+    format!("cannot write the report to {}: {error}{expected}", file.display())
 }
 
 /// The limits of a file, and warnings. What the file says of servers is for the machine that serves, and

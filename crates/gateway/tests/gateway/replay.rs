@@ -112,6 +112,30 @@ fn bounds_of_the_command_line_are_told() {
 }
 
 #[test]
+fn where_no_page_can_be_is_told_with_what_was_expected() {
+    for (page, expected) in
+        [("/no/such/page.html", "expected a folder that is there"), ("/", "the name of a file")]
+    {
+        let output = replay(&["--report", page]);
+        let (told, complaints) = text(&output);
+        assert_eq!((output.status.code(), told.as_str()), (Some(2), ""), "{complaints}");
+        assert!(complaints.contains(&format!("cannot write the report to {page}")), "{complaints}");
+        assert!(complaints.contains(expected), "{complaints}");
+    }
+}
+
+#[test]
+fn a_log_named_by_itself_and_by_a_pattern_ends_with_1() {
+    let log = Scratch::new("access.log", LOG);
+    let limits = Scratch::new("limits.toml", LIMITS);
+    let pattern = format!("{}*", log.path());
+    let output = run(&["replay", log.path(), &pattern, "--config", limits.path()]);
+    let (told, complaints) = text(&output);
+    assert_eq!((output.status.code(), told.as_str()), (Some(1), ""), "{complaints}");
+    assert!(complaints.contains("it is named twice"), "{complaints}");
+}
+
+#[test]
 fn a_log_of_another_format_than_is_said_ends_with_1() {
     let log = Scratch::new("access.log", LOG);
     let limits = Scratch::new("limits.toml", LIMITS);
