@@ -72,7 +72,6 @@ pub struct Decided<'d, 'l> {
 
 /// What becomes of a request.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "most are limited, and none is kept")]
 pub enum Outcome<'p> {
     /// It was no HTTP, and reached no limit.
     Garbled,
@@ -86,8 +85,8 @@ pub enum Outcome<'p> {
     Unreadable(PathError),
     /// It lacks what a limit needs.
     Keyless(Refused<'p>),
-    /// Limits were asked.
-    Limited(Decision<'p>),
+    /// Limits were asked. Their decision is large, and so is lent.
+    Limited(&'p Decision<'p>),
 }
 
 /// What a request comes to.
@@ -165,7 +164,7 @@ impl Replay {
         };
         let clock = ManualClock::default();
         // By the time of the log each request would pay for all that recovers until the next one.
-        let mut memory = Memory::builder().clock(clock.clone()).sweep_every(Span::HOUR);
+        let mut memory = Memory::builder().clock(clock.clone()).sweep_every(Span::DAY);
         if let Some(keys) = keys {
             memory = memory.max_entries(keys);
         }
@@ -222,6 +221,7 @@ impl Replay {
         let (request, fault) = Seen::of(entry, (method, target), client, *paths, wanted);
         let route = route(policy, &request, target);
         let mut asked = None;
+        let mut decision;
         let outcome = match (fault, policy.select(&request, scratch)) {
             (_, Selection::Forbidden(part)) => Outcome::Forbidden(part),
             (_, Selection::Free(free)) => Outcome::Free(free),
@@ -231,11 +231,11 @@ impl Replay {
             (None, Selection::Limits(matches)) => {
                 clock.set(entry.at);
                 asked = Some(matches);
-                let mut decision = charge(memory, matches, clock);
+                decision = charge(memory, matches, clock);
                 if self.afterwards == Afterwards::Some && decision.is_allowed() {
                     settle(memory, matches, &mut decision, entry);
                 }
-                Outcome::Limited(decision)
+                Outcome::Limited(&decision)
             }
         };
         tell(&Decided { entry, client, route, outcome, matches: asked });

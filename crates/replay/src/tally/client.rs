@@ -81,10 +81,12 @@ impl ClientTally {
         self.delayed += u64::from(matches!(fate, Fate::Delayed(_)));
         self.would_refuse += u64::from(would_refuse);
         self.peaks.count(entry.at);
-        let agent = agents.number(entry.agent);
-        if self.agent != agent {
-            self.agent = agent;
-            self.is_robot |= agents.is_robot(entry.agent);
+        if !self.is_robot {
+            let agent = agents.number(entry.agent);
+            if self.agent != agent {
+                self.agent = agent;
+                self.is_robot = agents.is_robot(entry.agent);
+            }
         }
     }
 }

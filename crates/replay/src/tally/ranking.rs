@@ -18,7 +18,9 @@ pub trait Weighed: Default {
 /// Counts by key, in bounded memory: those with the most are kept.
 #[derive(Debug)]
 pub struct Ranking<K, V> {
-    kept: HashMap<K, V, RandomState>,
+    /// Where the count of each key stands among those that are kept, so that a key is looked up once.
+    places: HashMap<K, usize, RandomState>,
+    kept: Vec<V>,
     most: usize,
     others: V,
     forgotten: u64,
@@ -27,7 +29,8 @@ pub struct Ranking<K, V> {
 impl<K: Hash + Eq, V: Weighed> Ranking<K, V> {
     /// Keeps `most` counts at least, and at most twice as many.
     pub(crate) fn new(most: usize) -> Ranking<K, V> {
-        Ranking { kept: HashMap::default(), most, others: V::default(), forgotten: 0 }
+        let (places, kept) = (HashMap::default(), Vec::new());
+        Ranking { places, kept, most, others: V::default(), forgotten: 0 }
     }
 
     /// The count of a key; `own` makes a key to keep of it.
@@ -36,24 +39,31 @@ impl<K: Hash + Eq, V: Weighed> Ranking<K, V> {
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        if self.kept.len() >= self.most * 2 && !self.kept.contains_key(key) {
+        let place = match self.places.get(key) {
+            Some(place) => *place,
+            None => self.add(own()),
+        };
+        self.kept.get_mut(place).expect("each key has its place")
+    }
+
+    #[cold]
+    fn add(&mut self, key: K) -> usize {
+        if self.kept.len() >= self.most * 2 {
             self.forget();
         }
-        // Looked up twice, since a key that is there must not be made once more.
-        if !self.kept.contains_key(key) {
-            self.kept.insert(own(), V::default());
-        }
-        self.kept.get_mut(key).expect("it was there or was put there")
+        self.places.insert(key, self.kept.len());
+        self.kept.push(V::default());
+        self.kept.len() - 1
     }
 
     /// The count of a key, if it is kept.
     pub fn get(&self, key: &K) -> Option<&V> {
-        self.kept.get(key)
+        self.kept.get(*self.places.get(key)?)
     }
 
     /// All that are kept, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        self.kept.iter()
+        self.places.iter().filter_map(|(key, place)| Some((key, self.kept.get(*place)?)))
     }
 
     /// How many are kept.
@@ -94,19 +104,24 @@ impl<K: Hash + Eq, V: Weighed> Ranking<K, V> {
 
     /// Puts the lighter half of them together.
     fn forget(&mut self) {
-        let mut weights: Vec<u64> = self.kept.values().map(V::weight).collect();
+        let mut weights: Vec<u64> = self.kept.iter().map(V::weight).collect();
         let middle = weights.len().saturating_sub(self.most);
         let (_, limit, _) = weights.select_nth_unstable(middle);
         let limit = *limit;
         // Of those that weigh as much as the limit as many go as have to.
-        let mut lighter = self.kept.values().filter(|value| value.weight() < limit).count();
-        let (others, forgotten) = (&mut self.others, &mut self.forgotten);
-        self.kept.retain(|_, value| {
+        let mut lighter = self.kept.iter().filter(|value| value.weight() < limit).count();
+        let mut before = std::mem::take(&mut self.kept);
+        let (kept, others, forgotten) = (&mut self.kept, &mut self.others, &mut self.forgotten);
+        self.places.retain(|_, place| {
+            let value = before.get_mut(*place).map(std::mem::take).unwrap_or_default();
             let weight = value.weight();
             let stays = weight > limit || (weight == limit && lighter >= middle);
-            if !stays {
+            if stays {
+                *place = kept.len();
+                kept.push(value);
+            } else {
                 lighter += usize::from(weight == limit);
-                others.absorb(std::mem::take(value));
+                others.absorb(value);
                 *forgotten += 1;
             }
             stays
