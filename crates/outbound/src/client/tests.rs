@@ -103,6 +103,34 @@ fn after(status: u16, seconds: u64) -> (u16, Headers) {
     (status, vec![("retry-after", seconds.to_string())])
 }
 
+/// A server past half of its limit, which says so in its first answers: calls leave one by one.
+fn that_paces(answers: u64) -> Server {
+    Server::saying((0..answers).map(|used| {
+        let line = |name, value: u64| (name, value.to_string());
+        let lines = [
+            line("ratelimit-remaining", 150 - used),
+            line("ratelimit-limit", 400),
+            line("ratelimit-reset", 10),
+        ];
+        Ok((200, lines.to_vec()))
+    }))
+}
+
+/// Makes so many calls at once, all of which go, and says in which order they came.
+async fn order_of(calls: usize, layer: &ClientLayer, server: &Server) -> Vec<String> {
+    let before = server.tries();
+    let calls = (0..calls).map(|number| {
+        let (layer, server) = (layer.clone(), server.clone());
+        let request = get().map(|_| number.to_string());
+        tokio::spawn(async move { call(&layer, &server, request).await.map(|_| ()) })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        call.await.unwrap().unwrap();
+    }
+    let came = server.came.lock().unwrap();
+    came.iter().skip(before).map(|(_, _, body)| body.clone()).collect()
+}
+
 fn get() -> Request<String> {
     Request::get("https://api.example/items").body(String::from("asked")).unwrap()
 }

@@ -64,30 +64,8 @@ fn limit(quota: &str) -> Limit {
 
 /// Makes a hundred calls at once, all of which go, in the order in which they came.
 async fn a_hundred(layer: &ClientLayer, server: &Server) {
-    let calls = (0..100).map(|number| {
-        let (layer, server) = (layer.clone(), server.clone());
-        let request = get().map(|_| number.to_string());
-        tokio::spawn(async move { call(&layer, &server, request).await.map(|_| ()) })
-    });
-    for call in calls.collect::<Vec<_>>() {
-        call.await.unwrap().unwrap();
-    }
-    let came = server.came.lock().unwrap();
-    let order: Vec<&str> = came.iter().map(|(_, _, body)| body.as_str()).collect();
-    assert_eq!(order, (0..100).map(|n| n.to_string()).collect::<Vec<_>>());
-}
-
-/// A server that is past half of its limit, and tells it.
-fn that_paces() -> Server {
-    Server::saying((0..100).map(|used: u64| {
-        let line = |name, value: u64| (name, value.to_string());
-        let lines = [
-            line("ratelimit-remaining", 150 - used),
-            line("ratelimit-limit", 400),
-            line("ratelimit-reset", 10),
-        ];
-        Ok((200, lines.to_vec()))
-    }))
+    let order = order_of(100, layer, server).await;
+    assert_eq!(order, (0..100).map(|number| number.to_string()).collect::<Vec<_>>());
 }
 
 const QUOTAS: [&str; 4] = ["20/s burst 1", "20/s burst 10", "10/s burst 3", "1000/s burst 100"];
@@ -106,7 +84,7 @@ async fn a_store_elsewhere_is_asked_once_for_each_call() {
 async fn those_whose_turn_a_server_puts_off_ask_the_store_when_it_has_come() {
     for quota in QUOTAS {
         let hold = || Server::saying([Ok(after(429, 10))]).taking(Duration::from_millis(30));
-        for server in [hold(), that_paces()] {
+        for server in [hold(), that_paces(100)] {
             let away = Away::new();
             let layer = ClientLayer::new().throttle(away.throttle(quota));
             a_hundred(&layer, &server).await;
@@ -148,6 +126,6 @@ async fn behind_a_slow_throttle_a_call_waits_longer_than_for_its_server() {
     let throttle = Throttle::over(Limiter::over(store, [limit("1/s burst 1")]));
     let layer = ClientLayer::new().longest_wait(Span::from_secs(30)).throttle(throttle);
     let began = Instant::now();
-    a_hundred(&layer, &that_paces()).await;
+    a_hundred(&layer, &that_paces(100)).await;
     assert!(began.elapsed() >= Duration::from_secs(99));
 }

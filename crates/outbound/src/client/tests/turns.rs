@@ -11,41 +11,16 @@ fn store() -> Arc<dyn Store> {
     Arc::new(Memory::builder().clock(Paused(Instant::now())).build().unwrap())
 }
 
-/// A server that is past half of its limit: the next call leaves 66 ms later.
-fn that_paces() -> Server {
-    let line = |name, value: u64| (name, value.to_string());
-    let lines = [
-        line("ratelimit-remaining", 150),
-        line("ratelimit-limit", 400),
-        line("ratelimit-reset", 10),
-    ];
-    Server::saying([Ok((200, lines.to_vec()))])
-}
-
-/// Makes calls at once, and says in which order they were made.
-async fn order_of(layer: &ClientLayer, server: &Server) -> Vec<String> {
-    let calls = (0..5).map(|number| {
-        let (layer, server) = (layer.clone(), server.clone());
-        let request = get().map(|_| number.to_string());
-        tokio::spawn(async move { call(&layer, &server, request).await.map(|_| ()) })
-    });
-    for call in calls.collect::<Vec<_>>() {
-        call.await.unwrap().unwrap();
-    }
-    let came = server.came.lock().unwrap();
-    came.iter().skip(1).map(|(_, _, body)| body.clone()).collect()
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_hold_of_another_process_costs_nobody_its_turn() {
     let holds = SharedHolds::over(store(), "holds").unwrap();
     let layer = ClientLayer::new().share_holds(holds.clone());
-    let server = that_paces();
+    let server = that_paces(1);
     call(&layer, &server, get()).await.unwrap();
     let other = ClientLayer::new().share_holds(holds);
     let held = Server::saying([Ok(after(429, 5))]);
     call(&other, &held, get()).await.unwrap();
-    assert_eq!(order_of(&layer, &server).await, ["0", "1", "2", "3", "4"]);
+    assert_eq!(order_of(5, &layer, &server).await, ["0", "1", "2", "3", "4"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -53,14 +28,14 @@ async fn a_hold_told_while_the_first_asks_its_throttle_costs_it_no_turn() {
     let limit = Limit::new("calls", "1/s burst 1".parse().unwrap()).unwrap();
     let throttle = Throttle::over(Limiter::over(store(), [limit]));
     let layer = ClientLayer::new().throttle(throttle);
-    let server = that_paces();
+    let server = that_paces(1);
     call(&layer, &server, get()).await.unwrap();
     let line = layer.courier.line("https://api.example");
     let tells = async {
         sleep(Duration::from_millis(500)).await;
         line.hold(Span::from_secs(5));
     };
-    let (order, ()) = tokio::join!(order_of(&layer, &server), tells);
+    let (order, ()) = tokio::join!(order_of(5, &layer, &server), tells);
     assert_eq!(order, ["0", "1", "2", "3", "4"]);
 }
 
@@ -96,9 +71,9 @@ impl Store for Down {
 async fn a_store_that_is_down_costs_no_call_behind_others_its_patience() {
     let holds = SharedHolds::over(Arc::new(Down), "holds").unwrap();
     let layer = ClientLayer::new().share_holds(holds).longest_wait(Span::from_secs(3));
-    let server = that_paces();
+    let server = that_paces(1);
     call(&layer, &server, get()).await.unwrap();
-    assert_eq!(order_of(&layer, &server).await, ["0", "1", "2", "3", "4"]);
+    assert_eq!(order_of(5, &layer, &server).await, ["0", "1", "2", "3", "4"]);
 }
 
 /// Counts how often a future is polled.
