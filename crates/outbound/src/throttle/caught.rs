@@ -24,6 +24,7 @@ pub(super) async fn reply<'a, T: Unpin>(
     .await
 }
 
+/// Whether it has charged is not known, as where no reply came in time.
 fn panicked() -> StoreError {
     StoreError::timeout("it panicked")
 }
